@@ -119,6 +119,8 @@ struct PortLogin {
 struct AcceptedRequest {
     ox_id: OxId,
     at: Now,
+    /// The other end may have begun anew since, and may number its exchanges as before.
+    may_be_over: bool,
 }
 
 impl AcceptedRequest {
@@ -126,11 +128,20 @@ impl AcceptedRequest {
     /// port uses the number of its exchange again.
     fn is_repeated(seen: Option<Self>, cx: &Cx<'_>, asked: RequestedExchange) -> bool {
         let is_same = |seen: Self| {
-            seen.ox_id == asked.ox_id && cx.now < seen.at.saturating_add(cx.local.r_a_tov)
+            let lasts = if seen.may_be_over {
+                ANEW
+            } else {
+                cx.local.r_a_tov
+            };
+            seen.ox_id == asked.ox_id && cx.now < seen.at.saturating_add(lasts)
         };
         seen.is_some_and(is_same)
     }
 }
+
+/// A port that begins anew in a fabric sends no PLOGI sooner: it waits for Advertisements first.
+/// Ours do for so long, Linux for 2 s.
+const ANEW: Duration = Duration::from_millis(500);
 
 impl RemotePort {
     /// A port that was found. [`Self::begin`] follows.
@@ -173,9 +184,12 @@ impl RemotePort {
         self.neighbour.target = Some(true);
     }
 
-    /// It may have begun anew: its next PLOGI is no second copy of the one that holds.
-    pub(crate) const fn forget_plogi(&mut self) {
-        self.plogi = None;
+    /// It may have begun anew: its next PLOGI is no second copy of the one that holds, unless it
+    /// comes within [`ANEW`] of that.
+    pub(crate) const fn may_begin_anew(&mut self) {
+        if let Some(plogi) = &mut self.plogi {
+            plogi.may_be_over = true;
+        }
     }
 
     /// Its number.

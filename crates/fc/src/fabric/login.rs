@@ -20,8 +20,8 @@ pub(super) struct Logins {
     by_id: BTreeMap<FcId, LoginEntry>,
     by_name: BTreeMap<Wwn, FcId>,
     enodes: BTreeMap<EnodeKey, Enode>,
-    /// Requests that have made logins which are over, the last ones: a copy of one that comes late
-    /// is no new one.
+    /// Requests that were rejected, or have made logins which are over, the last ones: a copy of one
+    /// that comes late is no new one.
     before: VecDeque<(EnodeKey, Answered)>,
     /// How many there are at a port of the switch.
     at_port: BTreeMap<PortNumber, usize>,
@@ -46,6 +46,11 @@ struct Answered {
 }
 
 impl Answered {
+    const fn now(now: Now, ox_id: OxId) -> Self {
+        let until = now.saturating_add(REPEATED);
+        Self { ox_id, until }
+    }
+
     fn is(self, now: Now, ox_id: OxId) -> bool {
         self.ox_id == ox_id && now < self.until
     }
@@ -82,7 +87,7 @@ impl Logins {
         enode.map_or_else(Vec::new, |enode| enode.ports.iter().copied().collect())
     }
 
-    /// Logins, their ENodes, and requests of logins that are over.
+    /// Logins, their ENodes, and requests that have made none which lasts.
     pub(super) fn records(&self) -> usize {
         self.by_id.len() + self.by_name.len() + self.enodes.len() + self.before.len()
     }
@@ -121,10 +126,7 @@ impl Logins {
         let entry = LoginEntry {
             login,
             heard: now,
-            answered: Answered {
-                ox_id,
-                until: now.saturating_add(REPEATED),
-            },
+            answered: Answered::now(now, ox_id),
         };
         self.by_id.insert(fc_id, entry);
         self.wake.get_or_insert(now);
@@ -139,10 +141,7 @@ impl Logins {
             *count -= 1;
         }
         let key = (login.port, login.enode);
-        if self.before.len() >= BEFORE_MAX {
-            self.before.pop_front();
-        }
-        self.before.push_back((key, answered));
+        self.remember(key, answered);
         if let Some(enode) = self.enodes.get_mut(&key) {
             enode.ports.remove(&fc_id);
             if enode.ports.is_empty() {
@@ -150,6 +149,18 @@ impl Logins {
             }
         }
         Some(login)
+    }
+
+    /// A request of this number was rejected.
+    pub(super) fn rejected(&mut self, now: Now, enode: EnodeKey, ox_id: OxId) {
+        self.remember(enode, Answered::now(now, ox_id));
+    }
+
+    fn remember(&mut self, enode: EnodeKey, answered: Answered) {
+        if self.before.len() >= BEFORE_MAX {
+            self.before.pop_front();
+        }
+        self.before.push_back((enode, answered));
     }
 
     /// Whether a request of this number made the login, or one of the ENode before it, a moment
@@ -213,7 +224,8 @@ impl Logins {
 /// For so long a request of the same number is the same one again: E_D_TOV.
 const REPEATED: Duration = Duration::from_secs(2);
 
-/// Requests of logins that are over: a few for each of some ENodes that begin anew at a time.
+/// Requests that have made no login which lasts: a few for each of some ENodes that begin anew at a
+/// time.
 const BEFORE_MAX: usize = 64;
 
 /// Two periods and a half of the keep alives of VN_Ports, which are 90 s.

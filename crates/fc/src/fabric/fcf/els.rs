@@ -42,7 +42,10 @@ impl Fcf {
         let enode = (number, ethernet.src);
         match self.answer(enode, &els, message.flags) {
             Ok(accepted) => self.accept(enode, &els, &accepted),
-            Err(reject) => self.reject(enode, &els, reject),
+            Err(reject) => {
+                self.logins.rejected(self.now, enode, els.header.ox_id);
+                self.reject(enode, &els, reject);
+            }
         }
         Ok(())
     }
@@ -124,7 +127,7 @@ impl Fcf {
         may_end.then_some(()).ok_or(LsRejectReason::TOO_OFTEN)
     }
 
-    /// The login that the same request has made a moment ago.
+    /// The login that the same request has made a moment ago, or one of the ENode after it.
     fn repeated(&self, enode: EnodeKey, ox_id: OxId, wwpn: Wwn, is_further: bool) -> Option<FcId> {
         let before = self.logins.named(wwpn)?;
         let is_same = (before.port, before.enode, before.is_further)

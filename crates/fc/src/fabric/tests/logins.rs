@@ -85,6 +85,26 @@ fn a_late_copy_of_a_request_before_the_last_one_changes_nothing() {
     }
 }
 
+/// Its ENode has asked again since, and would not hear that this login is over.
+#[test]
+fn a_late_copy_of_a_request_that_was_rejected_changes_nothing() {
+    let mut switch = switch();
+    let host = host(0, 1);
+    let early = host.named(11).fdisc(7);
+    assert_eq!(
+        ask(&mut switch, 1, 0, &early),
+        ["fcf1.0 > host1 ElsReply LS_RJT 09/1e of 0007 to 000000"]
+    );
+    host.log_in(&mut switch, 2);
+    ask(&mut switch, 3, 0, &host.named(11).fdisc(8));
+    told(&mut switch);
+    assert_eq!(
+        ask(&mut switch, 4, 0, &early),
+        ["fcf1.0 > host1 ElsReply LS_ACC of 0007 to 010101 vn:010101"]
+    );
+    assert!(told(&mut switch).is_empty());
+}
+
 /// An ENode that begins anew has forgotten its further ports.
 #[test]
 fn a_new_flogi_ends_all_logins_of_its_enode() {

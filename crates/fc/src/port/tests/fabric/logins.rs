@@ -257,6 +257,22 @@ fn a_plogi_under_the_ox_id_of_the_last_one_is_a_new_one_after_an_rscn() {
     }
 }
 
+/// The RSCN may be one about the login by which it sent the PLOGI, and its copy come late.
+#[test]
+fn a_copy_of_a_plogi_that_comes_at_once_is_none_after_an_rscn_either() {
+    let mut rig = Rig::up();
+    let from = FcId(0x01_0200);
+    rig.add_entry(from, 7, 2);
+    let els = plogi(&rig, 7);
+    rig.request(from, TARGET, &els);
+    rig.pass(1);
+    rig.rscn(TARGET, &[(0, from)]);
+    rig.pass(400);
+    rig.request(from, TARGET, &els);
+    rig.pass(1);
+    assert_eq!(rig.target.port.find(Wwn(7)).unwrap().logins(), 1);
+}
+
 #[test]
 fn a_name_server_that_refuses_to_confirm_names_is_told_once() {
     let mut rig = Rig::up();
