@@ -366,7 +366,8 @@ impl World {
         self.most = usize::MAX;
         self.up[0] = true;
         self.switch.link(self.now, PortNumber(0), true);
-        self.pass(self.now + Duration::from_secs(30));
+        // By then it is active again, whatever another one of its names has said.
+        self.pass(self.now + Duration::from_secs(300));
         self.look();
         flood(160, |number| {
             self.most = usize::MAX;
