@@ -214,9 +214,9 @@ impl SwitchPort {
             if self.is_stuck {
                 return;
             }
-            self.refill(switch);
             self.is_full = false;
             switch.say(self);
+            self.refill(switch);
             if !std::mem::take(&mut self.is_dirty) {
                 return;
             }
@@ -288,12 +288,11 @@ pub(super) fn carrier_errors(drops: &Drops) -> LinkErrors {
 /// How often all slots of a port are filled in one turn: some 1,000 frames, as of an N_Port.
 const TURN: usize = 16;
 
-/// What the switch itself says leaves with the frames that it forwards, but waits for those that
-/// wait.
+/// What the switch itself says leaves with the frames that it forwards, and before those that wait:
+/// a port may have some for as long as others send. They are checked before they leave.
 impl FrameSink for SwitchPort {
     fn slot(&mut self, len: usize) -> Option<&mut [u8]> {
-        let may_go = !self.is_stuck && self.backlog.is_empty();
-        let attachment = self.attachment.as_mut().filter(|_| may_go);
+        let attachment = self.attachment.as_mut().filter(|_| !self.is_stuck);
         let slot = attachment.and_then(|one| one.ether.slot(len));
         self.is_full = slot.is_none();
         slot
