@@ -67,6 +67,7 @@ use fc::fabric::zones::Zones;
 use fc::fabric::{Switch, SwitchConfig, SwitchPortConfig};
 use fc::wire::ethernet::{Mac, VlanTag};
 use runtime::n_port::{FcfAttachment, NoPort};
+use rustix::io::Errno;
 use scsi::medium::Now;
 use serde::Serialize;
 
@@ -127,8 +128,15 @@ pub enum SwitchError {
     #[error(transparent)]
     Port(#[from] NoPort),
     /// The kernel has no ring, thread or random bytes for it, or takes them away.
-    #[error("the switch cannot run: {0}")]
+    #[error("the switch cannot run: {cause}{}", way_out(.0), cause = .0)]
     Io(#[from] io::Error),
+}
+
+fn way_out(cause: &io::Error) -> &'static str {
+    match Errno::from_io_error(cause) {
+        Some(Errno::MFILE) => ": raise the limit (ulimit -n, or LimitNOFILE=)",
+        _ => "",
+    }
 }
 
 /// Switches until it is told to stop. `ready` is called once all ports are there, with what gives
@@ -239,8 +247,11 @@ impl OpenSwitch {
         let mut core = SwitchCore::new(ring, parts);
         ready(&ports, orders)?;
         let ran = core.run();
+        threads.end();
+        // All cores close their sockets at a time, each of which takes the kernel a while.
+        drop(core);
         // What has failed on another core is why this one has ended.
-        threads.end().and(ran)?;
+        threads.wait().and(ran)?;
         Ok(())
     }
 }

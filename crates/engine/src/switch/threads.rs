@@ -71,16 +71,21 @@ impl CoreThreads {
         }
     }
 
-    /// Has them end when what they have to send has left, and waits for that, but not for ever.
+    /// Has them end when what they have to send has left. [`Self::wait`] waits for that.
+    pub(super) fn end(&self) {
+        if let Some(cores) = &self.cores {
+            cores.end();
+        }
+    }
+
+    /// Waits until they have ended, but not for ever.
     ///
     /// # Errors
     ///
     /// What one of them has failed of.
-    pub(super) fn end(mut self) -> io::Result<()> {
-        if let Some(cores) = &self.cores {
-            cores.end();
-        }
-        let until = Instant::now() + LAST + SPARE;
+    pub(super) fn wait(mut self) -> io::Result<()> {
+        let ports = self.cores.as_ref().map_or(0, |cores| cores.homes.len());
+        let until = Instant::now() + LAST + SPARE + CLOSE * ports as u32;
         let mut result = Ok(());
         for thread in self.threads.drain(..) {
             while !thread.is_finished() && Instant::now() < until {
@@ -100,9 +105,7 @@ impl CoreThreads {
 
 impl Drop for CoreThreads {
     fn drop(&mut self) {
-        if let Some(cores) = &self.cores {
-            cores.end();
-        }
+        self.end();
     }
 }
 
@@ -158,6 +161,9 @@ pub(super) const LAST: Duration = Duration::from_millis(250);
 
 /// How long a core may take to end beside the time that its last frames have.
 const SPARE: Duration = Duration::from_millis(500);
+
+/// How long it may take to close its socket at a port: 15 to 35 ms were seen of the kernel.
+const CLOSE: Duration = Duration::from_millis(100);
 
 /// How often it is looked for.
 const LOOK: Duration = Duration::from_millis(1);

@@ -231,7 +231,7 @@ impl CablePort {
     }
 
     pub(super) fn give_up(&mut self) {
-        self.drops.unsent += self.slots.clear();
+        self.drops.refused += self.slots.clear();
     }
 
     pub(super) fn wait_for(&self, other: BorrowedFd<'_>) -> io::Result<()> {
@@ -267,7 +267,7 @@ fn failure(path: &Path, cause: io::Error) -> EtherOpenError {
     match cause.kind() {
         ErrorKind::PermissionDenied => EtherOpenError::Closed(path),
         ErrorKind::NotFound => EtherOpenError::NoFolder(path),
-        _ => EtherOpenError::Io(format!("cable:{path}"), cause),
+        _ => EtherOpenError::of(&format_args!("cable:{path}"), cause),
     }
 }
 

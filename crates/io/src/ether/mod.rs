@@ -101,6 +101,9 @@ pub enum EtherOpenError {
     /// No place for a cable.
     #[error("cable:{0}: its directory does not exist: create it, or name another one")]
     NoFolder(String),
+    /// This process has no descriptor left.
+    #[error("{0}: too many files are open: raise the limit (ulimit -n, or LimitNOFILE=)")]
+    Descriptors(String),
     /// Anything else.
     #[error("{0}: {1}")]
     Io(String, #[source] io::Error),
@@ -111,6 +114,7 @@ impl EtherOpenError {
         let place = place.to_string();
         match cause.raw_os_error() {
             Some(libc::EPERM | libc::EACCES) => Self::Forbidden(place),
+            Some(libc::EMFILE) => Self::Descriptors(place),
             _ => Self::Io(place, cause),
         }
     }
@@ -135,10 +139,10 @@ pub struct Drops {
     pub ring_full: u64,
     /// That came in longer than [`EtherOptions::payload_max`] allows.
     pub too_long: u64,
-    /// That were to be sent while the link was down, found the cable's other end gone, or were
-    /// given up ([`EtherPort::give_up`]).
+    /// That were to be sent while the link was down, or found the cable's other end gone.
     pub unsent: u64,
-    /// That the interface has refused for 100 ms (ENOBUFS).
+    /// That the interface has refused for 100 ms (ENOBUFS), or that were given up
+    /// ([`EtherPort::give_up`]).
     pub refused: u64,
     /// That were to be sent, and are longer than the MTU or [`EtherOptions::payload_max`] allows.
     pub oversize: u64,
@@ -386,7 +390,7 @@ impl EtherPort {
         }
     }
 
-    /// Gives up the frames that were not given to the kernel, and counts them ([`Drops::unsent`]).
+    /// Gives up the frames that were not given to the kernel, and counts them ([`Drops::refused`]).
     pub fn give_up(&mut self) {
         match self {
             Self::Packet(port) => port.give_up(),

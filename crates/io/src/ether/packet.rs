@@ -385,7 +385,7 @@ impl PacketPort {
     }
 
     pub(super) fn give_up(&mut self) {
-        self.drops.unsent += self.slots.clear();
+        self.drops.refused += self.slots.clear();
     }
 
     pub(super) fn wait_for(&self, other: BorrowedFd<'_>) -> io::Result<()> {

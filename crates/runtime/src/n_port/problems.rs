@@ -261,7 +261,7 @@ impl FrameLosses {
             ("too_long", drops.too_long, "too long to receive"),
             ("oversize", drops.oversize, "too long to send"),
             ("link_down", drops.unsent, unsent),
-            ("refused", drops.refused, "refused by the interface"),
+            ("refused", drops.refused, "refused for too long"),
             ("sending", drops.transmitted, "not sent by the interface"),
         ]
         .map(|(place, frames, fate)| FrameLoss {

@@ -7,7 +7,7 @@ use fc::fabric::{DropReason, SwitchLogin};
 use tempfile::TempDir;
 
 use super::super::options::{Place, SwitchOptions, Zoning};
-use super::super::{OpenSwitch, SwitchPortSurvey, SwitchSurvey};
+use super::super::{OpenSwitch, SwitchError, SwitchPortSurvey, SwitchSurvey};
 use super::enode::Enode;
 
 fn options(folder: &TempDir) -> SwitchOptions {
@@ -76,4 +76,14 @@ fn ports_that_are_open_are_nobody_elses_before_it_runs() {
         "{refused}"
     );
     drop(open);
+}
+
+#[test]
+fn too_few_descriptors_are_told_with_the_way_out() {
+    let cause = std::io::Error::from(rustix::io::Errno::MFILE);
+    let told = SwitchError::from(cause).to_string();
+    assert!(
+        told.ends_with("raise the limit (ulimit -n, or LimitNOFILE=)"),
+        "{told}"
+    );
 }

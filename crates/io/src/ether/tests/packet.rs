@@ -268,6 +268,8 @@ fn news_is_taken_from_what_was_told_without_asking() {
     let mut pair = pair();
     ip("link set vb down");
     let others = no_more_descriptors();
+    let refused = pair.a.sender(&EtherOptions::default()).unwrap_err();
+    assert!(refused.to_string().contains("ulimit -n"), "{refused}");
     assert_eq!(news(&mut pair.a), link(false, 2500));
     drop(others);
     ip("link set vb up");
