@@ -20,8 +20,8 @@ pub(super) struct Logins {
     by_id: BTreeMap<FcId, LoginEntry>,
     by_name: BTreeMap<Wwn, FcId>,
     enodes: BTreeMap<EnodeKey, Enode>,
-    /// Requests that were rejected, or have made logins which are over, the last ones: a copy of one
-    /// that comes late is no new one.
+    /// Requests that were rejected, or have made logins which are over, the last ones: a copy of
+    /// one that comes late is no new one.
     before: VecDeque<(EnodeKey, Answered)>,
     /// How many there are at a port of the switch.
     at_port: BTreeMap<PortNumber, usize>,
