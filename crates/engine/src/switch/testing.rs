@@ -179,7 +179,9 @@ impl Enode {
     /// Finds the switch, and logs in to it.
     pub fn log_in(&mut self) {
         self.solicit();
-        let flogi = self.frames.flogi(1);
+        // Of the same number it would be a copy of the one before.
+        self.ox_id += 1;
+        let flogi = self.frames.flogi(self.ox_id);
         self.put(&flogi);
         self.fc_id = self.hear_fip(FipOperation::ElsReply, |_, message| {
             let mut descriptors = descriptors(message);

@@ -22,7 +22,7 @@ pub(super) struct Logins {
     enodes: BTreeMap<EnodeKey, Enode>,
     /// Requests that were rejected, or have made logins which are over, the last ones: a copy of
     /// one that comes late is no new one.
-    before: VecDeque<(EnodeKey, Answered)>,
+    before: VecDeque<(EnodeKey, Answered, RequestFate)>,
     /// How many there are at a port of the switch.
     at_port: BTreeMap<PortNumber, usize>,
     /// Not later than when the first of them has been silent for too long.
@@ -54,6 +54,14 @@ impl Answered {
     fn is(self, now: Now, ox_id: OxId) -> bool {
         self.ox_id == ox_id && now < self.until
     }
+}
+
+/// What has become of a request that made no login which lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RequestFate {
+    Rejected,
+    /// The login that it made is over.
+    Over,
 }
 
 /// An ENode with at least one login.
@@ -141,7 +149,7 @@ impl Logins {
             *count -= 1;
         }
         let key = (login.port, login.enode);
-        self.remember(key, answered);
+        self.remember(key, answered, RequestFate::Over);
         if let Some(enode) = self.enodes.get_mut(&key) {
             enode.ports.remove(&fc_id);
             if enode.ports.is_empty() {
@@ -153,25 +161,34 @@ impl Logins {
 
     /// A request of this number was rejected.
     pub(super) fn rejected(&mut self, now: Now, enode: EnodeKey, ox_id: OxId) {
-        self.remember(enode, Answered::now(now, ox_id));
+        self.remember(enode, Answered::now(now, ox_id), RequestFate::Rejected);
     }
 
-    fn remember(&mut self, enode: EnodeKey, answered: Answered) {
+    fn remember(&mut self, enode: EnodeKey, answered: Answered, fate: RequestFate) {
         if self.before.len() >= BEFORE_MAX {
             self.before.pop_front();
         }
-        self.before.push_back((enode, answered));
+        self.before.push_back((enode, answered, fate));
     }
 
-    /// Whether a request of this number made the login, or one of the ENode before it, a moment
-    /// ago: it came twice.
+    /// Whether a request of this number has made a login of an ENode, a moment ago, that is over: it
+    /// is a copy that comes late.
+    pub(super) fn is_over(&self, now: Now, enode: EnodeKey, ox_id: OxId) -> bool {
+        let mut before = self.before.iter();
+        before.any(|(key, answered, fate)| {
+            *key == enode && *fate == RequestFate::Over && answered.is(now, ox_id)
+        })
+    }
+
+    /// Whether a request of this number made the login, or was rejected before it, a moment ago: it
+    /// came twice.
     pub(super) fn is_repeated(&self, now: Now, fc_id: FcId, ox_id: OxId) -> bool {
         let Some(entry) = self.by_id.get(&fc_id) else {
             return false;
         };
         let key = (entry.login.port, entry.login.enode);
-        let mut before = self.before.iter().filter(|(enode, _)| *enode == key);
-        entry.answered.is(now, ox_id) || before.any(|(_, answered)| answered.is(now, ox_id))
+        let mut before = self.before.iter().filter(|(enode, ..)| *enode == key);
+        entry.answered.is(now, ox_id) || before.any(|(_, answered, _)| answered.is(now, ox_id))
     }
 
     /// A keep alive of an ENode. `false` if it has no login.

@@ -110,6 +110,8 @@ pub struct Enode {
     further: Option<u16>,
     /// The FLOGI of the ENode that was accepted last.
     flogi: Option<OxId>,
+    /// The last FLOGI or FDISC of this one, if it was not answered, and the one before it.
+    unanswered: [Option<OxId>; 2],
     /// Neither solicits nor logs in again.
     is_leaving: bool,
     /// Begins anywhere: a switch takes a FLOGI that is numbered as the last one for a copy of that,
@@ -143,6 +145,7 @@ impl Enode {
             fcf_bucket: TokenBucket::default(),
             further: None,
             flogi: None,
+            unanswered: [None; 2],
             is_leaving: false,
             next_ox_id: u16::from_be_bytes([high, low]),
             outgoing: OutgoingMessages::default(),

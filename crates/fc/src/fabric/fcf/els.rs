@@ -40,6 +40,10 @@ impl Fcf {
             return Ok(());
         }
         let enode = (number, ethernet.src);
+        let is_login = matches!(els.kind, DescriptorType::FLOGI | DescriptorType::FDISC);
+        if is_login && self.logins.is_over(self.now, enode, els.header.ox_id) {
+            return Ok(());
+        }
         match self.answer(enode, &els, message.flags) {
             Ok(accepted) => self.accept(enode, &els, &accepted),
             Err(reject) => {

@@ -85,6 +85,22 @@ fn a_late_copy_of_a_request_before_the_last_one_changes_nothing() {
     }
 }
 
+/// Its ENode has heard that the login is over, and has begun anew or is about to.
+#[test]
+fn a_late_copy_of_a_request_whose_login_is_over_makes_no_other() {
+    let mut switch = switch();
+    let host = host(0, 1);
+    host.log_in(&mut switch, 1);
+    for up in [false, true] {
+        switch.link(ms(2), PortNumber(0), up);
+    }
+    told(&mut switch);
+    assert!(ask(&mut switch, 3, 0, &host.flogi(1)).is_empty());
+    assert!(told(&mut switch).is_empty());
+    ask(&mut switch, 4, 0, &host.flogi(2));
+    assert_eq!(told(&mut switch).len(), 1);
+}
+
 /// Its ENode has asked again since, and would not hear that this login is over.
 #[test]
 fn a_late_copy_of_a_request_that_was_rejected_changes_nothing() {

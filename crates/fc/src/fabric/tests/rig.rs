@@ -160,9 +160,9 @@ impl Host {
         self.enode().port_keep_alive(fc_id)
     }
 
-    /// Logs in at `at`, and returns the N_Port_ID.
+    /// Logs in at `at`, by an exchange of that number, and returns the N_Port_ID.
     pub(super) fn log_in(self, switch: &mut Switch, at: u64) -> FcId {
-        receive(switch, at, self.port, &mut self.flogi(1));
+        receive(switch, at, self.port, &mut self.flogi(at as u16));
         let login = switch.logins().find(|login| login.wwpn == self.wwpn);
         let fc_id = login.unwrap().fc_id;
         sent(switch, self.port);

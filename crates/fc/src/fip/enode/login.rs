@@ -85,6 +85,8 @@ impl Enode {
         };
         let says = [request, Descriptor::Mac(mac)];
         self.send((fcf, self.config.mac), FipOperation::ElsRequest, &says);
+        let [last, _] = self.unanswered;
+        self.unanswered = [Some(ox_id), last];
         self.state = EnodeState::Login {
             fcf,
             ox_id,
@@ -234,6 +236,7 @@ impl Enode {
             return Ok(());
         }
         let Some((fcf, ox_id)) = self.state.asked() else {
+            self.late_answer(ethernet, &els);
             return Ok(());
         };
         let is_answer = els.kind == self.login_kind() && els.header.ox_id == ox_id;
@@ -243,6 +246,7 @@ impl Enode {
         let Some(of) = self.fcfs.get(fcf).copied() else {
             return Ok(());
         };
+        self.unanswered[0] = None;
         let reply = Reply::parse(Code::FLOGI, els.payload);
         if self.is_leaving {
             self.state = EnodeState::Left { asked: None };
@@ -272,6 +276,22 @@ impl Enode {
                 Ok(())
             }
             _ => Err(NO_REPLY),
+        }
+    }
+
+    /// A request that was given up before the login has come after it: the FCF has begun the login
+    /// anew, and knows nothing more of what was registered.
+    fn late_answer(&mut self, ethernet: &EthernetHeader, els: &Encapsulated<'_>) {
+        let Some(login) = self.login() else {
+            return;
+        };
+        let [_, given_up] = self.unanswered;
+        let is_it = els.kind == self.login_kind() && Some(els.header.ox_id) == given_up;
+        let is_from_it = (ethernet.src, ethernet.dst) == (login.fcf, self.config.mac);
+        let is_granted = matches!(Reply::parse(Code::FLOGI, els.payload), Ok(Reply::Login(_)));
+        if is_it && is_from_it && is_granted {
+            self.unanswered = [None; 2];
+            self.logged_out(self.now);
         }
     }
 

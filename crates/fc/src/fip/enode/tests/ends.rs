@@ -44,6 +44,33 @@ fn cleared_links_are_logged_in_anew_once_the_fcf_answers_again() {
     }
 }
 
+/// The FCF has heard the first FLOGI last, and what was registered is gone.
+#[test]
+fn a_flogi_that_was_given_up_and_is_accepted_late_ends_the_login() {
+    let mut rig = Rig::new(FabricConfig::default());
+    rig.hear(&fcf(1).solicited().advertisement());
+    rig.run(ms(500));
+    let first = rig.ox_id;
+    rig.run(ms(2500));
+    assert_ne!(rig.ox_id, first, "it was given up");
+    rig.hear(&fcf(1).accepts(0x01_0100, rig.ox_id));
+    rig.told();
+    for expected in [&["lost fffffe, LoggedOut", "released 010100"][..], &[]] {
+        rig.hear(&fcf(1).accepts(0x01_0100, first));
+        assert_eq!(rig.told(), expected);
+    }
+}
+
+#[test]
+fn an_answer_to_no_request_that_was_given_up_changes_nothing() {
+    let mut rig = Rig::up();
+    let own = rig.ox_id;
+    rig.hear(&fcf(1).accepts(0x01_0100, own));
+    rig.hear(&fcf(1).accepts(0x01_0100, OxId(own.0.wrapping_sub(1))));
+    rig.hear(&fcf(2).accepts(0x01_0100, own));
+    assert!(rig.told().is_empty());
+}
+
 #[test]
 fn what_is_cleared_of_others_or_by_others_is_passed_over() {
     let renamed = Says {
