@@ -171,8 +171,8 @@ impl Logins {
         self.before.push_back((enode, answered, fate));
     }
 
-    /// Whether a request of this number has made a login of an ENode, a moment ago, that is over: it
-    /// is a copy that comes late.
+    /// Whether a request of this number has made a login of an ENode, a moment ago, that is over:
+    /// it is a copy that comes late.
     pub(super) fn is_over(&self, now: Now, enode: EnodeKey, ox_id: OxId) -> bool {
         let mut before = self.before.iter();
         before.any(|(key, answered, fate)| {
