@@ -140,6 +140,8 @@ impl SwitchCore {
             self.exchange(self.now());
             self.take_events();
             let now = self.now();
+            // What woke it with the events may have been given since.
+            self.exchange(now);
             self.look(now);
             self.tell_facts(now);
             self.run_machine(now)?;
