@@ -73,6 +73,8 @@ pub struct Port<F: Fc4Layer> {
     fip: FipMachine,
     /// The client of the fabric's services, while there is a login to one.
     name_client: Option<Box<NameClient>>,
+    /// Of the next request to a service, while there is no login.
+    service_ox_id: u16,
     /// A walk through what its name server lists, if one was begun.
     name_walk: Option<Box<NameWalk>>,
     /// What it asks on behalf of other programs.
@@ -101,6 +103,7 @@ impl<F: Fc4Layer> Port<F> {
         Self {
             fip: config.fip(F::ROLE, now, random),
             name_client: None,
+            service_ox_id: name_client::FIRST_OX_ID,
             name_walk: None,
             queries: Queries::default(),
             symbolic_name: config.symbolic_name.clone(),
@@ -129,6 +132,7 @@ impl<F: Fc4Layer> Port<F> {
             now: self.now,
             fip: self.fip,
             name_client: self.name_client,
+            service_ox_id: self.service_ox_id,
             name_walk: self.name_walk,
             queries: self.queries,
             symbolic_name: self.symbolic_name,

@@ -30,14 +30,22 @@ impl<F: Fc4Layer> Port<F> {
             parameters: self.local.parameters(),
             symbolic_name: self.symbolic_name.clone(),
         };
-        self.name_client = Some(Box::new(NameClient::new(config, self.now)));
+        let client = NameClient::new(config, self.now, self.service_ox_id);
+        self.name_client = Some(Box::new(client));
         self.hear_services();
+    }
+
+    /// The next login numbers its exchanges on from here: an answer of this one may still come.
+    fn leave_services(&mut self) {
+        if let Some(client) = self.name_client.take() {
+            self.service_ox_id = client.next_ox_id();
+        }
+        self.name_walk = None;
     }
 
     /// The login is over, and with it the way to all ports of the fabric.
     pub(super) fn leave_fabric(&mut self, why: UnlinkReason) {
-        self.name_client = None;
-        self.name_walk = None;
+        self.leave_services();
         let all: Vec<_> = self.remotes().map(|one| one.address().fc_id).collect();
         for fc_id in all {
             self.lost(fc_id, why);
@@ -332,8 +340,7 @@ impl<F: Fc4Layer> Port<F> {
     /// Logs out of all ports of the fabric.
     pub(super) fn log_out_of_fabric(&mut self) {
         // From now on no PLOGI is accepted.
-        self.name_client = None;
-        self.name_walk = None;
+        self.leave_services();
         let all: Vec<_> = self.remotes().map(RemotePort::id).collect();
         for id in all {
             self.with_id(id, RemotePort::revoke);

@@ -153,8 +153,8 @@ pub(super) struct NameClient {
 }
 
 impl NameClient {
-    /// Begins to log in.
-    pub(super) fn new(config: NameClientConfig, now: Now) -> Self {
+    /// Begins to log in. Its exchanges are numbered from `next_ox_id` on.
+    pub(super) fn new(config: NameClientConfig, now: Now, next_ox_id: u16) -> Self {
         let mut client = Self {
             config,
             now,
@@ -174,12 +174,17 @@ impl NameClient {
             refusal: None,
             needs_scr: false,
             scr_is_due: false,
-            next_ox_id: FIRST_OX_ID,
+            next_ox_id,
             outgoing: VecDeque::new(),
             events: VecDeque::new(),
         };
         client.go_on();
         client
+    }
+
+    /// The number of its next exchange.
+    pub(super) const fn next_ox_id(&self) -> u16 {
+        self.next_ox_id
     }
 
     /// Whether it may still find ports that have been there for long.
@@ -349,7 +354,7 @@ impl NameClient {
 }
 
 /// Our OX_IDs: the last of those of link services.
-const FIRST_OX_ID: u16 = crate::remote::SERVICE_OX_IDS;
+pub(super) const FIRST_OX_ID: u16 = crate::remote::SERVICE_OX_IDS;
 
 /// So often a question is asked.
 const TRIES: u32 = 3;
