@@ -105,6 +105,22 @@ fn an_initiator_that_comes_back_finds_the_target_again() {
     assert_eq!(rig.target.told[2..], ["down 0: LoggedOut", "up 0"]);
 }
 
+/// A late copy of an answer to the login before is none to a request of this one.
+#[test]
+fn requests_to_services_are_numbered_on_after_a_login() {
+    let mut rig = paired();
+    let next = |rig: &Rig| {
+        let client = rig.initiator.port.name_client.as_ref();
+        client.expect("a login").next_ox_id()
+    };
+    let before = next(&rig);
+    rig.initiator.port.link(ms(4010), false);
+    rig.pass(1000);
+    rig.initiator.port.link(ms(5010), true);
+    rig.pass(1000);
+    assert!(next(&rig) > before + 4, "it has registered anew");
+}
+
 #[test]
 fn a_target_does_not_log_in_to_whoever_has_logged_out() {
     let mut rig = paired();
