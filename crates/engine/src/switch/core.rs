@@ -136,12 +136,12 @@ impl SwitchCore {
             }
             self.watch();
             self.ring.wait(self.patience())?;
-            // A core that stood still reads nothing more by its old table.
+            let ready = self.take_events();
+            // After the wakeups are read, so that none is heeded too early, and before the ports
+            // are, so that a core that stood still reads nothing more by its old table.
             self.exchange(self.now());
-            self.take_events();
+            self.serve(ready);
             let now = self.now();
-            // What woke it with the events may have been given since.
-            self.exchange(now);
             self.look(now);
             self.tell_facts(now);
             self.run_machine(now)?;
@@ -257,18 +257,20 @@ impl SwitchCore {
         left.into_iter().chain((!is_watched).then_some(LOOK)).min()
     }
 
-    fn take_events(&mut self) {
+    /// Ports that are ready, a bit each.
+    fn take_events(&mut self) -> u64 {
+        let mut ready = 0;
         while let Some(event) = self.ring.next_event() {
             match event {
                 RingEvent::Ready { token } => {
-                    let at = token.0 as usize;
-                    self.watches[at] = Watch::No;
-                    self.serve(at);
+                    self.watches[token.0 as usize] = Watch::No;
+                    ready |= 1 << token.0;
                 }
                 RingEvent::Woken => self.run_orders(),
                 _ => {}
             }
         }
+        ready
     }
 
     /// Looks at the ports that the ring did not wait for.
@@ -280,8 +282,11 @@ impl SwitchCore {
         }
     }
 
-    fn serve(&mut self, at: usize) {
-        self.serve_at(self.now(), at);
+    fn serve(&mut self, mut ready: u64) {
+        while ready != 0 {
+            self.serve_at(self.now(), ready.trailing_zeros() as usize);
+            ready &= ready - 1;
+        }
     }
 
     /// Something has come in at a port, or it has room, or its link has changed.
