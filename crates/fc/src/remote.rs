@@ -119,8 +119,8 @@ struct PortLogin {
 struct AcceptedRequest {
     ox_id: OxId,
     at: Now,
-    /// The other end may have begun anew since, and may number its exchanges as before.
-    may_be_over: bool,
+    /// The other end may have restarted since, and may number its exchanges as before.
+    may_have_restarted: bool,
 }
 
 impl AcceptedRequest {
@@ -128,8 +128,8 @@ impl AcceptedRequest {
     /// port uses the number of its exchange again.
     fn is_repeated(seen: Option<Self>, cx: &Cx<'_>, asked: RequestedExchange) -> bool {
         let is_same = |seen: Self| {
-            let lasts = if seen.may_be_over {
-                ANEW
+            let lasts = if seen.may_have_restarted {
+                RESTART_MIN
             } else {
                 cx.local.r_a_tov
             };
@@ -139,9 +139,9 @@ impl AcceptedRequest {
     }
 }
 
-/// A port that begins anew in a fabric sends no PLOGI sooner: it waits for Advertisements first.
-/// Ours do for so long, Linux for 2 s.
-const ANEW: Duration = Duration::from_millis(500);
+/// A port that restarts in a fabric sends no PLOGI sooner: it waits for Advertisements first. Ours
+/// do for so long, Linux for 2 s.
+const RESTART_MIN: Duration = Duration::from_millis(500);
 
 impl RemotePort {
     /// A port that was found. [`Self::begin`] follows.
@@ -184,11 +184,11 @@ impl RemotePort {
         self.neighbour.target = Some(true);
     }
 
-    /// It may have begun anew: its next PLOGI is no second copy of the one that holds, unless it
-    /// comes within [`ANEW`] of that.
-    pub(crate) const fn may_begin_anew(&mut self) {
+    /// It may have restarted: its next PLOGI is no second copy of the one that holds, unless it
+    /// comes within [`RESTART_MIN`] of that.
+    pub(crate) const fn suspect_restart(&mut self) {
         if let Some(plogi) = &mut self.plogi {
-            plogi.may_be_over = true;
+            plogi.may_have_restarted = true;
         }
     }
 

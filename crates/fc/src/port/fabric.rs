@@ -178,7 +178,7 @@ impl<F: Fc4Layer> Port<F> {
         let reply = match Els::parse(frame.payload) {
             Ok(Els::Rscn(rscn)) if from == FcId::FABRIC_CONTROLLER => {
                 if F::ROLE == Role::Target {
-                    self.may_begin_anew(&rscn);
+                    self.suspect_restarts(&rscn);
                 }
                 if let Some(client) = &mut self.name_client {
                     client.changed(now, &rscn);
@@ -204,15 +204,15 @@ impl<F: Fc4Layer> Port<F> {
     /// before: a PLOGI is no second copy, though it be under the OX_ID of the last one, unless it
     /// comes too soon after that. This does not wait until the name server was asked what has
     /// changed, as the PLOGI does not.
-    fn may_begin_anew(&mut self, rscn: &Rscn) {
+    fn suspect_restarts(&mut self, rscn: &Rscn) {
         let is_one = |(flags, _): &&(u8, FcId)| flags & ADDRESS_FORMAT == 0;
         for (_, fc_id) in rscn.0.iter().filter(is_one) {
-            self.with(*fc_id, |remote, _| remote.may_begin_anew());
+            self.with(*fc_id, |remote, _| remote.suspect_restart());
         }
         if !rscn.0.iter().all(|page| is_one(&page)) {
             let all: Vec<_> = self.remotes().map(RemotePort::id).collect();
             for id in all {
-                self.with_id(id, |remote, _| remote.may_begin_anew());
+                self.with_id(id, |remote, _| remote.suspect_restart());
             }
         }
     }

@@ -257,7 +257,7 @@ impl AcceptedRequest {
         Self {
             ox_id: asked.ox_id,
             at: cx.now,
-            may_be_over: false,
+            may_have_restarted: false,
         }
     }
 }
