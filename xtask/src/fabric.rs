@@ -13,16 +13,16 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use tests::server::Server;
 use tests::tool;
 
 use crate::bench::{Verdict, namespace, release_binary, split};
-use crate::fabric_rig::{SWITCH_LOG, SwitchProcess, ip, said};
+use crate::fabric_rig::{BackgroundProcess, SWITCH_LOG, SwitchProcess, ip, said};
 
 /// Measure how soon ports of ours are online, seen and missed in a fabric
 #[derive(clap::Args)]
@@ -56,12 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             Verdict::at_most(median, format!("s {what}, median"), *limit)
         })
         .collect();
-    for verdict in &verdicts {
-        println!("{verdict}");
-    }
-    let all_good = verdicts.iter().all(|verdict| verdict.good);
-    ensure!(all_good, "not all that is required was reached");
-    Ok(())
+    Verdict::tell_all(&verdicts)
 }
 
 /// What a round measures, and how many seconds each may take.
@@ -82,7 +77,7 @@ struct Scene {
     dir: PathBuf,
     server: Server,
     /// What keeps the initiator at work.
-    _load: Load,
+    _load: BackgroundProcess,
     _switch: SwitchProcess,
 }
 
@@ -101,7 +96,7 @@ impl Scene {
         let port = format!("{},mode=fabric", PLACES[0]);
         let server = Server::start_as(&command, &dir, &["ram:64M"], &["--fcoe", &port, "--open"])?;
         let unit = &server.luns[0].target;
-        let load = Load::start(
+        let load = load(
             &binary,
             &dir,
             &format!("fcoe://{}/{unit}/0?mode=fabric", PLACES[1]),
@@ -153,27 +148,11 @@ const LOAD_LOG: &str = "bench.log";
 const OPENING: Duration = Duration::from_secs(3);
 
 /// `lunar bench`, which always has something to do.
-struct Load(Child);
-
-impl Load {
-    fn start(binary: &Path, dir: &Path, unit: &str) -> Result<Self> {
-        let options = "--rw randread --bs 4k --iodepth 1 --rate-iops 200 --runtime 10000s";
-        let bench = Command::new(binary)
-            .args(["bench", unit])
-            .args(split(options))
-            .env("LUNAR_LOG", "info")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(File::create(dir.join(LOAD_LOG))?)
-            .spawn();
-        bench.map(Self).context("cannot start lunar bench")
-    }
-}
-
-impl Drop for Load {
-    fn drop(&mut self) {
-        // It may have ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+fn load(binary: &Path, dir: &Path, unit: &str) -> Result<BackgroundProcess> {
+    let options = "--rw randread --bs 4k --iodepth 1 --rate-iops 200 --runtime 10000s";
+    let mut bench = Command::new(binary);
+    bench.args(["bench", unit]).args(split(options));
+    bench.env("LUNAR_LOG", "info");
+    bench.stderr(File::create(dir.join(LOAD_LOG))?);
+    BackgroundProcess::start(&mut bench)
 }

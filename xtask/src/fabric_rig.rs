@@ -17,9 +17,32 @@ pub(crate) fn ip(words: &str) -> Result<()> {
     tool::must(Command::new("ip").args(split(words))).map(drop)
 }
 
+/// A process that is killed when this is dropped.
+pub(crate) struct BackgroundProcess(Child);
+
+impl BackgroundProcess {
+    /// Starts it, without what it prints.
+    pub(crate) fn start(command: &mut Command) -> Result<Self> {
+        let started = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
+        started.map(Self).context("cannot start lunar")
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for BackgroundProcess {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// A switch, which ends with the chore.
 pub(crate) struct SwitchProcess {
-    child: Child,
+    process: BackgroundProcess,
 }
 
 impl SwitchProcess {
@@ -40,7 +63,8 @@ impl SwitchProcess {
         let said = child.stdout.take().context("no pipe")?;
         let mut ready = String::new();
         BufReader::new(said).read_line(&mut ready)?;
-        let switch = Self { child };
+        let process = BackgroundProcess(child);
+        let switch = Self { process };
         ensure!(
             !ready.is_empty(),
             "the switch was not ready: see switch.log"
@@ -49,25 +73,17 @@ impl SwitchProcess {
     }
 
     pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+        self.process.pid()
     }
 
     /// Ends it by this signal, and waits for that.
     pub(crate) fn end(&mut self, signal: &str) -> Result<()> {
-        let pid = self.child.id().to_string();
+        let pid = self.pid().to_string();
         tool::must(Command::new("kill").args([signal, &pid]))?;
-        let status = self.child.wait()?;
+        let status = self.process.0.wait()?;
         let is_good = signal == "-KILL" || status.success();
         ensure!(is_good, "lunar switch ended with {status}: see switch.log");
         Ok(())
-    }
-}
-
-impl Drop for SwitchProcess {
-    fn drop(&mut self) {
-        // It may have ended.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -61,12 +61,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Verdict::at_most(longest(&after_term), "s after SIGTERM", 2.0),
         Verdict::at_most(longest(&after_restart), "s after a restart", ROUND),
     ];
-    for verdict in &verdicts {
-        println!("{verdict}");
-    }
-    let all_good = verdicts.iter().all(|verdict| verdict.good);
-    ensure!(all_good, "not all that is required was reached");
-    Ok(())
+    Verdict::tell_all(&verdicts)
 }
 
 /// FKA_ADV_PERIOD of the switches.

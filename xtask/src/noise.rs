@@ -85,12 +85,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     namespace::prepare()?;
     let verdicts = Setup::start(arguments)?.with_idle_session(Setup::measure)?;
-    for verdict in &verdicts {
-        println!("{verdict}");
-    }
-    let all_good = verdicts.iter().all(|verdict| verdict.good);
-    ensure!(all_good, "not all that is required was reached");
-    Ok(())
+    Verdict::tell_all(&verdicts)
 }
 
 /// The target that is read from.

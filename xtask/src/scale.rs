@@ -47,9 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         status.volumes == (luns + arguments.more) as usize,
         "{status:?}"
     );
-    let all_good = verdicts.iter().all(|verdict| verdict.good);
-    ensure!(all_good, "not all that is required was reached");
-    Ok(())
+    Verdict::tell_all(&verdicts)
 }
 
 /// One more LUN, in a target of its own as far as there are some.

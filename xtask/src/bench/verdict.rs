@@ -5,6 +5,7 @@ mod tests;
 
 use std::fmt;
 
+use anyhow::{Result, ensure};
 use serde::Serialize;
 
 use super::contenders::Contender;
@@ -46,6 +47,20 @@ impl Verdict {
             limit,
             good: value <= limit,
         }
+    }
+
+    /// Prints them.
+    ///
+    /// # Errors
+    ///
+    /// When one of them is missed.
+    pub(crate) fn tell_all(verdicts: &[Self]) -> Result<()> {
+        for verdict in verdicts {
+            println!("{verdict}");
+        }
+        let all_good = verdicts.iter().all(|verdict| verdict.good);
+        ensure!(all_good, "not all that is required was reached");
+        Ok(())
     }
 
     /// Of a value that shall not stay below its limit.
