@@ -57,6 +57,9 @@ pub struct RemotePort {
     /// Requests of this state that failed.
     tries: u8,
     deadline: Option<Now>,
+    /// When the other end is asked whether it still knows of our login: until R_A_TOV after it, a
+    /// PLOGI or LOGO of before may come there, and end it.
+    verify_at: Option<Now>,
     login: PortLogin,
     /// What the image pair agreed upon, while there is one.
     pair: Option<Fcp>,
@@ -152,6 +155,7 @@ impl RemotePort {
             asked: None,
             tries: 0,
             deadline: None,
+            verify_at: None,
             login: PortLogin {
                 payload_max: neighbour.payload_max,
                 e_d_tov: local.e_d_tov,

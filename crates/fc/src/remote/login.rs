@@ -44,10 +44,7 @@ impl RemotePort {
     pub(crate) fn state_changed(&mut self, cx: &mut Cx<'_>) {
         match self.state {
             RemoteState::Idle if self.wants_place(cx.local) => self.log_in(cx),
-            RemoteState::Open if self.is_up() => {
-                self.tries = 0;
-                self.verify(cx);
-            }
+            RemoteState::Open if self.is_up() => self.verify(cx),
             _ => {}
         }
     }
@@ -82,6 +79,10 @@ impl RemotePort {
             }
             RemoteState::Plogi | RemoteState::Prli => self.ask(cx),
             RemoteState::Open if self.asked.is_some() => self.unverified(cx),
+            RemoteState::Open if self.is_up() => {
+                self.verify_at = None;
+                self.verify(cx);
+            }
             // A nexus was precluded; the other end may have been configured since.
             RemoteState::Open => self.enter(cx, RemoteState::Prli),
         }

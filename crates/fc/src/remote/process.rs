@@ -85,7 +85,11 @@ impl RemotePort {
         self.enter(cx, RemoteState::Open);
         let parameters = page.filter(|page| page.image_pair()).map(fcp);
         match parameters.filter(|theirs| theirs.has(FcpParameters::TARGET)) {
-            Some(theirs) => self.up(cx, theirs),
+            Some(theirs) => {
+                self.up(cx, theirs);
+                self.wake_after(cx, cx.local.r_a_tov);
+                self.verify_at = self.deadline;
+            }
             // It is not a target, or not one for us.
             None => self.wake_after(cx, PAUSE),
         }
@@ -113,6 +117,7 @@ impl RemotePort {
     pub(crate) fn unpaired(&mut self, cx: &mut Cx<'_>) {
         if self.state == RemoteState::Open {
             self.end(cx, NexusEnd::LoggedOut);
+            self.asked = None;
             if cx.local.role == Role::Initiator {
                 self.wake_after(cx, cx.local.e_d_tov);
             }

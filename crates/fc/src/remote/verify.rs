@@ -7,6 +7,11 @@ use crate::wire::els::{Adisc, Els, LsRejectReason};
 impl RemotePort {
     /// Asks. What is in flight goes on.
     pub(super) fn verify(&mut self, cx: &mut Cx<'_>) {
+        self.tries = 0;
+        self.ask_adisc(cx);
+    }
+
+    fn ask_adisc(&mut self, cx: &mut Cx<'_>) {
         let adisc = Els::Adisc(cx.local.adisc());
         self.asked = Some(self.request(cx, &adisc));
         self.wake_after(cx, cx.local.e_d_tov);
@@ -16,7 +21,7 @@ impl RemotePort {
     pub(super) fn unverified(&mut self, cx: &mut Cx<'_>) {
         self.tries += 1;
         if self.tries < TRIES {
-            self.verify(cx);
+            self.ask_adisc(cx);
         } else {
             self.verified();
         }
@@ -25,7 +30,7 @@ impl RemotePort {
     /// It knows of us, as far as can be known.
     pub(super) const fn verified(&mut self) {
         self.asked = None;
-        self.deadline = None;
+        self.deadline = self.verify_at;
     }
 
     /// Whether an initiator has a login with us as target, but no nexus, nor is one being made.

@@ -237,3 +237,52 @@ fn a_plogi_that_crosses_its_own_is_not_refused() {
     reject(&mut rig, reason::IN_PROGRESS, 0);
     assert_eq!(refusal(&rig), "");
 }
+
+/// The other end accepts our ADISC.
+fn adisc_accepted(rig: &mut Rig) -> String {
+    let theirs = LocalPort {
+        wwpn: rig.remote.wwpn(),
+        ..rig.local.clone()
+    };
+    rig.answered(&Reply::Adisc(theirs.adisc()))
+}
+
+/// A PLOGI that was given up, or a copy of one, has come to the target after the login: it has
+/// begun a login anew, of which the initiator knows nothing.
+#[test]
+fn once_no_old_frame_can_come_an_initiator_asks_whether_its_login_holds() {
+    let mut rig = up(Role::Initiator, Wwn(1));
+    let since = rig.now;
+    assert_eq!(rig.wait(), "ADISC");
+    assert_eq!(rig.now, since + rig.local.r_a_tov);
+    let told = reject(&mut rig, reason::UNABLE, explanation::LOGIN_REQUIRED);
+    assert_eq!(told, "down: LoggedOut, PLOGI");
+    rig.plogi_accepted();
+    assert_eq!(rig.prli_accepted(), "up");
+    assert_eq!(rig.wait(), "ADISC");
+    assert_eq!(adisc_accepted(&mut rig), "");
+    assert_eq!(rig.remote.deadline(), None, "once is enough");
+}
+
+#[test]
+fn who_was_asked_too_early_is_asked_once_more() {
+    let mut rig = up(Role::Initiator, Wwn(1));
+    let certain = rig.now + rig.local.r_a_tov;
+    rig.now += Duration::from_secs(1);
+    assert_eq!(rig.act(RemotePort::state_changed), "ADISC");
+    adisc_accepted(&mut rig);
+    assert_eq!(rig.remote.deadline(), Some(certain));
+}
+
+#[test]
+fn a_nexus_that_ends_while_its_login_is_verified_is_made_again() {
+    let mut rig = up(Role::Initiator, Wwn(1));
+    assert_eq!(rig.wait(), "ADISC");
+    let page = ServicePage::fcp(FcpParameters(0));
+    assert_eq!(
+        rig.asked(9, Els::Prlo(vec![page])),
+        "LS_ACC 01, down: LoggedOut"
+    );
+    adisc_accepted(&mut rig);
+    assert_eq!(rig.wait(), "PRLI");
+}

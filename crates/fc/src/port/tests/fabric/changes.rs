@@ -83,9 +83,10 @@ fn a_port_that_stays_the_same_stays_as_it_is() {
 }
 
 /// The target lost the initiator for a moment, as by zones that were changed and changed back, at
-/// 6 s. The initiator has heard of neither.
+/// 18 s, when the login has been verified. The initiator has heard of neither.
 fn forgotten() -> Rig {
     let mut rig = paired();
+    rig.pass(12_000);
     let entry = rig.entries.remove(&INITIATOR).unwrap();
     rig.rscn(TARGET, &[(0, INITIATOR)]);
     rig.pass(2000);
@@ -119,16 +120,16 @@ fn a_list_in_place_of_a_name_has_the_login_verified() {
     assert_eq!(
         trace[..10],
         [
-            " 6000 010101 > fffffd LS_ACC",
-            " 6100 010101 > fffffc CT 0112",
-            "10100 010101 > fffffc CT 0112",
-            "14100 010101 > fffffc CT 0112",
-            "20100 010101 > fffffc CT 0172",
-            "20100 010101 > 010100 ADISC",
-            "20100 010100 > 010101 LS_RJT 09 1e",
-            "20100 010101 > 010100 PLOGI",
-            "20100 010100 > fffffc CT 0112",
-            "20100 010100 > 010101 LS_ACC",
+            "18000 010101 > fffffd LS_ACC",
+            "18100 010101 > fffffc CT 0112",
+            "22100 010101 > fffffc CT 0112",
+            "26100 010101 > fffffc CT 0112",
+            "32100 010101 > fffffc CT 0172",
+            "32100 010101 > 010100 ADISC",
+            "32100 010100 > 010101 LS_RJT 09 1e",
+            "32100 010101 > 010100 PLOGI",
+            "32100 010100 > fffffc CT 0112",
+            "32100 010100 > 010101 LS_ACC",
         ]
     );
 }

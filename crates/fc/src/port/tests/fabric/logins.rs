@@ -180,6 +180,8 @@ fn a_plogi_waits_for_a_name_server_that_is_slow_and_is_refused_after_three_quest
             " 2000 010100 > fffffc CT 0112",
             " 6000 010100 > fffffc CT 0112",
             "10000 010100 > fffffc CT 0112",
+            "10500 010101 > 010100 ADISC",
+            "10500 010100 > 010101 LS_ACC",
             "14000 010100 > 010200 LS_RJT 05 00",
         ]
     );
