@@ -1,6 +1,6 @@
 //! Whether the other end still knows of our login: ADISC (FC-LS-2).
 
-use super::login::TRIES;
+use super::login::{PAUSE, TRIES};
 use super::{Cx, LocalPort, RemotePort, Role};
 use crate::wire::els::{Adisc, Els, LsRejectReason};
 
@@ -17,17 +17,19 @@ impl RemotePort {
         self.wake_after(cx, cx.local.e_d_tov);
     }
 
-    /// No answer came in time. Whoever is silent for too long may know of us all the same.
+    /// No answer came in time. Whoever is silent for too long may know of us all the same, and is
+    /// asked again after [`PAUSE`].
     pub(super) fn unverified(&mut self, cx: &mut Cx<'_>) {
         self.tries += 1;
         if self.tries < TRIES {
             self.ask_adisc(cx);
         } else {
-            self.verified();
+            self.asked = None;
+            self.wake_after(cx, PAUSE);
         }
     }
 
-    /// It knows of us, as far as can be known.
+    /// It knows of us, as far as it says.
     pub(super) const fn verified(&mut self) {
         self.asked = None;
         self.deadline = self.verify_at;

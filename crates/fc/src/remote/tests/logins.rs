@@ -286,3 +286,12 @@ fn a_nexus_that_ends_while_its_login_is_verified_is_made_again() {
     adisc_accepted(&mut rig);
     assert_eq!(rig.wait(), "PRLI");
 }
+
+#[test]
+fn who_does_not_say_whether_the_login_holds_is_asked_again_later() {
+    let mut rig = up(Role::Initiator, Wwn(1));
+    for sent in ["ADISC"; 5].into_iter().chain(["", "ADISC"]) {
+        assert_eq!(rig.wait(), sent);
+    }
+    assert!(rig.remote.is_up());
+}
