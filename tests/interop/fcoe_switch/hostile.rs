@@ -5,9 +5,10 @@
 //!
 //! How fast the pair is meanwhile is printed and not judged, as other tests run beside this one
 //! (docs/performance.md):
-//! `LUNAR_SIEGE_ROUNDS=9 cargo test -p tests --test interop siege -- --nocapture`.
+//! `LUNAR_SIEGE_TURNS=9 cargo test -p tests --test interop siege -- --nocapture`.
 
 use std::io::ErrorKind;
+use std::ops::Range;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -63,7 +64,8 @@ impl Hostile {
             }
             assert!(Instant::now() < until, "the switch takes no frames");
             while self.hear(|_, _| None::<()>).is_some() {}
-            thread::yield_now();
+            // Its processor is the pair's here.
+            thread::sleep(Duration::from_millis(1));
         }
     }
 
@@ -132,14 +134,49 @@ impl Hostile {
         }
     }
 
-    /// All that it can do, once.
-    fn attack(&mut self, known: &Known, round: u32) {
-        for (_, count, forge) in KINDS {
-            for number in 0..count {
-                self.stay(known);
-                self.send(&forge(known, round.wrapping_mul(count) + number));
-            }
+    /// Does what it can for so long.
+    fn attack(&mut self, known: &Known, attack: &mut Attack, time: Duration) {
+        let until = Instant::now() + time;
+        while Instant::now() < until {
+            self.stay(known);
+            self.send(&attack.next(known));
         }
+    }
+
+    /// Only listens for so long.
+    fn rest(&mut self, known: &Known, time: Duration) {
+        let until = Instant::now() + time;
+        while Instant::now() < until {
+            self.stay(known);
+            while self.hear(|_, _| None::<()>).is_some() {}
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// All that a hostile host can do, again and again.
+#[derive(Default)]
+struct Attack {
+    rounds: u32,
+    kind: usize,
+    number: u32,
+}
+
+impl Attack {
+    /// The next frame.
+    fn next(&mut self, known: &Known) -> Vec<u8> {
+        let (_, count, forge) = KINDS[self.kind];
+        let frame = forge(known, self.rounds.wrapping_mul(count) + self.number);
+        self.number += 1;
+        if self.number == count {
+            self.number = 0;
+            self.kind += 1;
+        }
+        if self.kind == KINDS.len() {
+            self.kind = 0;
+            self.rounds += 1;
+        }
+        frame
     }
 }
 
@@ -147,39 +184,40 @@ impl Hostile {
 fn a_siege_beside_a_loaded_pair() {
     let besieged = Besieged::start("switch-siege");
     let mut hostile = Hostile::plug(&besieged.fabric.dir);
-    let (mut quiet, mut loud, mut memory) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..rounds() {
-        quiet.push(iops(besieged.load()));
-        let mut load = besieged.load();
-        let known = hostile.log_in(besieged.pair());
-        // Another time after it has ended, so that it is one round at the least.
-        let mut is_over = false;
-        while !is_over {
-            is_over = load.try_wait().unwrap().is_some();
-            hostile.attack(&known, memory.len() as u32);
-            memory.push(besieged.resident());
-        }
-        loud.push(iops(load));
+    let turns = turns();
+    let mut load = besieged.load(TURN * 2 * turns);
+    let known = hostile.log_in(besieged.pair());
+    let (mut attack, mut sieges, mut memory) = (Attack::default(), Vec::new(), Vec::new());
+    while load.try_wait().unwrap().is_none() {
+        hostile.rest(&known, TURN);
+        let begun = Instant::now();
+        hostile.attack(&known, &mut attack, TURN);
+        sieges.push(begun..Instant::now());
+        memory.push(besieged.resident());
     }
+    let ended = Instant::now();
+    // All kinds once, and what is remembered of them.
+    while attack.rounds < 2 {
+        hostile.attack(&known, &mut attack, TURN);
+        memory.push(besieged.resident());
+    }
+    let [quiet, loud] = rates(load, ended, &sieges);
     eprintln!(
-        "{} rounds of {} frames: {} and {} IOPS, {:.2}; {} KiB, then {} KiB",
-        memory.len(),
+        "{} frames in {turns} turns: {quiet} and {loud} IOPS, {:.2}; {} KiB, then {} KiB",
         hostile.sent,
-        median(&mut quiet),
-        median(&mut loud),
-        median(&mut loud) / median(&mut quiet),
+        loud / quiet,
         memory[0] >> 10,
         memory[memory.len() - 1] >> 10,
     );
     besieged.ends_well(&hostile, &memory);
 }
 
-fn rounds() -> usize {
-    let set = std::env::var("LUNAR_SIEGE_ROUNDS").ok();
-    set.map_or(1, |rounds| rounds.parse().unwrap())
+fn turns() -> u32 {
+    let set = std::env::var("LUNAR_SIEGE_TURNS").ok();
+    set.map_or(1, |turns| turns.parse().unwrap())
 }
 
-fn median(all: &mut [f64]) -> f64 {
+fn median(mut all: Vec<f64>) -> f64 {
     all.sort_by(f64::total_cmp);
     all[all.len() / 2].round()
 }
@@ -216,10 +254,11 @@ impl Besieged {
     }
 
     /// A load that verifies what it reads.
-    fn load(&self) -> Child {
+    fn load(&self, time: Duration) -> Child {
         let load = format!(
-            "bench {} --json --fill --verify --rw randrw --bs 4k --iodepth 16 --runtime 3s",
-            self.unit
+            "bench {} --json --fill --verify --rw randrw --bs 4k --iodepth 16 --runtime {}s",
+            self.unit,
+            time.as_secs()
         );
         let mut command = lunar(&words(&load));
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -286,21 +325,45 @@ fn parse(line: &str) -> (Mac, FcId) {
     (mac, FcId(u32::from_str_radix(fc_id.trim(), 16).unwrap()))
 }
 
-/// I/Os a second of a load that came to its end well.
-fn iops(load: Child) -> f64 {
+/// I/Os a second of a load that came to its end well by `ended`, medians of its intervals: while
+/// nobody attacked, and while somebody did.
+fn rates(load: Child, ended: Instant, sieges: &[Range<Instant>]) -> [f64; 2] {
     let ran = load.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
     assert!(ran.status.success(), "{said}");
     let outcome: Value = serde_json::from_slice(&ran.stdout).unwrap();
     let row = &outcome["rows"][0];
-    let number = |value: &Value| value.as_f64().unwrap();
     for direction in ["reads", "writes"] {
         assert_eq!(row[direction]["errors"], 0, "{said}");
     }
-    let ios = number(&row["reads"]["ios"]) + number(&row["writes"]["ios"]);
-    assert!(ios > 0.0, "{said}");
-    ios * 1e6 / number(&row["runtime_us"])
+    let begun = ended - Duration::from_micros(row["runtime_us"].as_u64().unwrap());
+    let (mut quiet, mut loud, mut last) = (Vec::new(), Vec::new(), 0);
+    for interval in row["series"].as_array().unwrap() {
+        let number = |name: &str| interval[name].as_u64().unwrap();
+        let end = number("end_ms");
+        let rate = number("ios") as f64 * 1e3 / (end - last) as f64;
+        let [from, until] = [last, end].map(|ms| begun + Duration::from_millis(ms));
+        if sieges
+            .iter()
+            .any(|siege| siege.start + EDGE < from && until + EDGE < siege.end)
+        {
+            loud.push(rate);
+        } else if sieges
+            .iter()
+            .all(|siege| until + EDGE < siege.start || siege.end + EDGE < from)
+        {
+            quiet.push(rate);
+        }
+        last = end;
+    }
+    [quiet, loud].map(median)
 }
+
+/// For how long the hostile host rests, and then attacks.
+const TURN: Duration = Duration::from_secs(4);
+
+/// What is not counted at either end of that, as the clocks of two processes are compared.
+const EDGE: Duration = Duration::from_millis(300);
 
 /// The switch waits for two and a half times 1 s.
 const KEEP_ALIVE: Duration = Duration::from_millis(400);

@@ -13,9 +13,9 @@
 //!
 //! What comes in at a cable and is not forwarded, but for the switch itself or dropped, has no such
 //! queue. A station that sends nothing else, as fast as it can, would have the switch read a whole
-//! batch of it in each turn, while the ports of others wait. So a cable from which too many of such
-//! frames came in a batch is throttled: left unread for [`THROTTLE_FACTOR`] times as long as they
-//! took.
+//! batch of it in each turn, while the ports of others wait. So the time that such frames take is
+//! paid from a bucket for each cable, and a cable that has none left is throttled: not read until
+//! it has some again.
 
 use std::time::Duration;
 
@@ -27,13 +27,11 @@ pub const PORTS_MAX: usize = 64;
 /// For how long a cable is left unread at the most.
 pub(super) const HOLD_MAX: Duration = Duration::from_millis(100);
 
-/// For how long a cable is left unread for each time that the switch spent on its own frames: they
-/// have a sixteenth of the core.
-const THROTTLE_FACTOR: u32 = 15;
+/// Frames of a cable that are not forwarded have one part in so many of the core.
+const SHARE: u32 = 16;
 
-/// Frames in a batch that are not forwarded, and for which no cable is throttled: some logins, or
-/// what a host asks of the name server when it begins.
-const FREE: usize = 32;
+/// What they may take at once, after a rest: the logins of a hundred ports.
+const BURST: Duration = Duration::from_millis(2);
 
 /// Bytes in the queue of an egress port from which on it holds cables back: a quarter of what it
 /// takes, as each of several cables may be in the midst of a batch of up to 0.6 MiB.
@@ -61,7 +59,9 @@ struct CableState {
     fed: PortSet,
     /// Since when it is left unread.
     since: Option<Now>,
-    /// Until when it is left unread for frames of its own.
+    /// When its part of the core will have paid for its frames that were not forwarded.
+    paid_at: Now,
+    /// Until when it is left unread for those.
     throttled_until: Option<Now>,
 }
 
@@ -99,6 +99,16 @@ impl PortSet {
     }
 }
 
+impl CableState {
+    /// What is read next has gone nowhere yet.
+    fn begin_batch(&mut self) {
+        *self = Self {
+            paid_at: self.paid_at,
+            ..Self::default()
+        };
+    }
+}
+
 impl Backpressure {
     /// For as many ports, numbered from 0; at most [`PORTS_MAX`].
     pub(super) fn new(ports: usize) -> Self {
@@ -108,7 +118,7 @@ impl Backpressure {
         }
     }
 
-    /// Whether a cable is to be read now. What is read next has gone nowhere yet.
+    /// Whether a cable is to be read now.
     pub(super) fn may_read(&mut self, now: Now, ingress: usize) -> bool {
         let cable = &mut self.cables[ingress];
         if cable.throttled_until.is_some_and(|until| now < until) {
@@ -116,7 +126,7 @@ impl Backpressure {
         }
         let blocking = cable.fed.both(self.full).without(self.timed_out);
         if blocking == PortSet::default() {
-            *cable = CableState::default();
+            cable.begin_batch();
             return true;
         }
         let since = *cable.since.get_or_insert(now);
@@ -124,7 +134,7 @@ impl Backpressure {
             return false;
         }
         self.timed_out.0 |= blocking.0;
-        *cable = CableState::default();
+        cable.begin_batch();
         true
     }
 
@@ -153,12 +163,15 @@ impl Backpressure {
         count: BatchCount,
         spent: Duration,
     ) {
-        if count.others <= FREE {
-            return;
+        if count.others > 0 {
+            let all = (count.forwarded + count.others) as u32;
+            let price = spent * SHARE * count.others as u32 / all;
+            let cable = &mut self.cables[ingress];
+            let paid_at = cable.paid_at.max(now) + price;
+            cable.paid_at = paid_at.min(now + BURST * SHARE + HOLD_MAX);
+            let until = cable.paid_at.saturating_sub(BURST * SHARE);
+            cable.throttled_until = Some(until).filter(|until| *until > now);
         }
-        let all = (count.forwarded + count.others) as u32;
-        let throttled = spent * THROTTLE_FACTOR * count.others as u32 / all;
-        self.cables[ingress].throttled_until = Some(now + throttled.min(HOLD_MAX));
     }
 
     /// A frame that came in at `ingress` goes to `egress`.

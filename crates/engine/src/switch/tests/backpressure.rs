@@ -61,24 +61,43 @@ fn a_port_that_does_not_read_holds_a_cable_back_once() {
     assert!(!backpressure.may_read(HOLD_MAX + 4 * MS, 0));
 }
 
-/// What is not forwarded has a sixteenth of the time, whatever else comes in beside it.
+/// What is not forwarded has a sixteenth of the time, in batches of any size, once it has taken 2
+/// ms.
 #[test]
 fn a_cable_is_throttled_for_what_is_not_forwarded() {
-    let mut backpressure = Backpressure::new(2);
-    let count = |forwarded, others| BatchCount { forwarded, others };
-    backpressure.was_read(MS, 0, count(200, 32), MS);
-    assert!(!backpressure.is_held(0), "it is what hosts do");
-    backpressure.was_read(MS, 0, count(0, 256), MS);
-    backpressure.was_read(MS, 1, count(128, 128), MS);
-    assert!(backpressure.is_held(0) && backpressure.is_held(1));
-    assert!(!backpressure.may_read(8 * MS, 1));
-    assert!(
-        backpressure.may_read(9 * MS, 1),
-        "half of the time was its own"
-    );
-    assert!(!backpressure.may_read(15 * MS, 0));
-    assert!(backpressure.may_read(16 * MS, 0));
-    assert!(!backpressure.is_held(0) && !backpressure.is_held(1));
-    backpressure.was_read(20 * MS, 0, count(0, 256), 50 * MS);
-    assert!(backpressure.may_read(20 * MS + HOLD_MAX, 0), "not for ever");
+    let batches = |others, spent: Duration| {
+        let mut backpressure = Backpressure::new(1);
+        let count = BatchCount {
+            forwarded: 128,
+            others,
+        };
+        let (mut now, mut worked) = (Duration::ZERO, Duration::ZERO);
+        while now < 2000 * MS {
+            if backpressure.may_read(now, 0) {
+                now += spent;
+                worked += spent;
+                backpressure.was_read(now, 0, count, spent);
+            } else {
+                assert!(backpressure.is_held(0));
+                now += MS / 4;
+            }
+        }
+        worked.as_millis()
+    };
+    assert_eq!(batches(0, MS), 2000, "all of it is forwarded");
+    assert_eq!(batches(128, MS), 254, "half of it is");
+    assert_eq!(batches(1, MS / 32), 2000, "a host does that");
+    assert_eq!(batches(1280, MS / 32), 139);
+}
+
+#[test]
+fn a_cable_is_left_unread_for_100_ms_at_the_most() {
+    let mut backpressure = Backpressure::new(1);
+    let count = BatchCount {
+        forwarded: 0,
+        others: 256,
+    };
+    backpressure.was_read(20 * MS, 0, count, 50 * MS);
+    assert!(!backpressure.may_read(19 * MS + HOLD_MAX, 0));
+    assert!(backpressure.may_read(20 * MS + HOLD_MAX, 0));
 }
