@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fc::wire::names::{FcId, Wwn};
+use scsi::medium::Now;
 use tracing::Span;
 
 use super::ids::{IdList, IdsError};
@@ -28,6 +29,15 @@ pub(super) trait IdsDisk: Send + 'static {
 #[derive(Debug)]
 pub(super) struct IdsKeeper {
     shared: Arc<SharedWork>,
+}
+
+/// When the list is written: at once, and then not again for [`WRITE_INTERVAL`]. It has up to
+/// 16,384 entries, and a flood of logins changes it in each turn of a core.
+#[derive(Debug, Default)]
+pub(super) struct WritePace {
+    due: Option<Now>,
+    /// When it may be written again.
+    next: Now,
 }
 
 #[derive(Debug, Default)]
@@ -53,6 +63,32 @@ struct Work {
 enum Task {
     Read,
     Write(IdList),
+}
+
+impl WritePace {
+    /// The list has changed.
+    pub(super) fn changed(&mut self, now: Now) {
+        self.due.get_or_insert(self.next.max(now));
+    }
+
+    /// What has changed is written now, whenever that was last.
+    pub(super) fn hurry(&mut self) {
+        self.due = self.due.map(|_| Now::ZERO);
+    }
+
+    /// When it is to be written.
+    pub(super) const fn due(&self) -> Option<Now> {
+        self.due
+    }
+
+    /// Whether it is to be written now. It is asked once.
+    pub(super) fn take_due(&mut self, now: Now) -> bool {
+        let is_due = self.due.take_if(|at| *at <= now).is_some();
+        if is_due {
+            self.next = now + WRITE_INTERVAL;
+        }
+        is_due
+    }
 }
 
 impl IdsKeeper {
@@ -197,6 +233,9 @@ fn write(disk: &mut impl IdsDisk, ids: &[(Wwn, FcId)]) {
 fn complain(cause: &dyn fmt::Display, what: &str) {
     tracing::error!("{cause}: {what}");
 }
+
+/// How often the list is written at the most.
+const WRITE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How often a standby reads the list.
 const LOOK: Duration = Duration::from_secs(5);

@@ -16,7 +16,7 @@ use scsi::medium::Now;
 use super::core::number;
 use super::cores::FIRST_VERSION;
 use super::fast_path::SwitchFastPath;
-use super::ids_keeper::IdsKeeper;
+use super::ids_keeper::{IdsKeeper, WritePace};
 use super::lldp::LldpAgents;
 use super::login_log::LoginLog;
 use super::mail::MailItem;
@@ -39,6 +39,7 @@ pub(super) struct SwitchMachine {
     /// Answers to orders, which wait until the table of their moment is in force.
     pub(super) answers: Vec<OrderAnswer>,
     pub(super) ids: Option<IdsKeeper>,
+    pub(super) ids_pace: WritePace,
     pub(super) fast_path: SwitchFastPath,
     pub(super) logins: LoginLog,
     pub(super) journal: Journal,
@@ -86,6 +87,7 @@ impl SwitchMachine {
             orders,
             answers: Vec::new(),
             ids: None,
+            ids_pace: WritePace::default(),
             fast_path,
             logins: LoginLog::new(ports),
             journal: Journal::default(),
@@ -110,6 +112,7 @@ impl SwitchMachine {
             self.lldp.next_deadline(),
             self.ends,
             self.logins.next_deadline(),
+            self.ids_pace.due(),
         ];
         deadlines.into_iter().flatten().min()
     }
@@ -158,6 +161,7 @@ impl SwitchMachine {
                 SwitchOrder::Stop => {
                     self.switch.shut_down(now);
                     self.lldp.shut_down(now);
+                    self.ids_pace.hurry();
                     self.ends = Some(now + LINGER);
                 }
                 SwitchOrder::SetZones(zones) => {

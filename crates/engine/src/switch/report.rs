@@ -22,13 +22,10 @@ use super::ports::CorePorts;
 impl SwitchMachine {
     /// Tells what has happened, and once a minute what was lost.
     pub(super) fn report(&mut self, now: Now, ports: &mut CorePorts) {
-        let mut ids_changed = false;
         while let Some(event) = self.switch.poll() {
-            ids_changed |= matches!(event, SwitchEvent::IdsChanged);
             self.take(now, event);
         }
-        // Once for all logins of a turn: the list has up to 16,384.
-        if ids_changed {
+        if self.ids_pace.take_due(now) {
             self.with_ids(|ids| ids.write(self.switch.ids().collect()));
         }
         self.lldp.tell_changes(now);
@@ -56,7 +53,7 @@ impl SwitchMachine {
                 let (wwpn, request) = (wwpn.unwrap_or_default(), rejected.request);
                 tracing::warn!("{place}: {request} of {wwpn}({from}) is rejected: {why}");
             }
-            SwitchEvent::IdsChanged => {}
+            SwitchEvent::IdsChanged => self.ids_pace.changed(now),
             SwitchEvent::Remark {
                 place,
                 from,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use fc::wire::names::{FcId, Wwn};
 
 use super::super::ids::{IdList, IdsError};
-use super::super::ids_keeper::{IdsDisk, IdsKeeper};
+use super::super::ids_keeper::{IdsDisk, IdsKeeper, WritePace};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -122,4 +122,35 @@ fn a_list_that_is_empty_or_spoilt_is_told_to_nobody() {
     assert!(rig.keeper.end(PATIENCE));
     let told: Vec<_> = rig.told.try_iter().collect();
     assert_eq!(told, [ids(2)], "once");
+}
+
+/// A flood of logins changes it in each turn.
+#[test]
+fn the_list_is_written_at_once_and_then_ten_times_a_second() {
+    let ms = Duration::from_millis;
+    let mut pace = WritePace::default();
+    let mut written = Vec::new();
+    for now in (5000..6000).map(ms) {
+        if now < ms(5250) {
+            pace.changed(now);
+        }
+        if pace.take_due(now) {
+            written.push(now);
+        }
+    }
+    assert_eq!(written, [5000, 5100, 5200, 5300].map(ms));
+}
+
+#[test]
+fn the_last_list_is_written_when_the_switch_ends() {
+    let mut pace = WritePace::default();
+    let now = Duration::from_secs(5);
+    pace.hurry();
+    assert!(!pace.take_due(now), "nothing has changed");
+    pace.changed(now);
+    assert!(pace.take_due(now));
+    pace.changed(now);
+    assert!(!pace.take_due(now));
+    pace.hurry();
+    assert!(pace.take_due(now));
 }
