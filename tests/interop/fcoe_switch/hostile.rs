@@ -143,12 +143,19 @@ impl Hostile {
         }
     }
 
-    /// Only listens for so long.
-    fn rest(&mut self, known: &Known, time: Duration) {
+    /// Only listens for so long, but says as much to itself as it has sent at this rate: the
+    /// processors that it takes for that are the pair's.
+    fn rest(&mut self, known: &Known, per_ms: u64, time: Duration) {
+        let (there, here) = UnixDatagram::pair().unwrap();
+        let (mut unsent, mut frame) = (Attack::default(), [0; 4096]);
         let until = Instant::now() + time;
         while Instant::now() < until {
             self.stay(known);
             while self.hear(|_, _| None::<()>).is_some() {}
+            for _ in 0..per_ms {
+                there.send(&unsent.next(known)).unwrap();
+                here.recv(&mut frame).unwrap();
+            }
             thread::sleep(Duration::from_millis(1));
         }
     }
@@ -189,11 +196,12 @@ fn a_siege_beside_a_loaded_pair() {
     let known = hostile.log_in(besieged.pair());
     let (mut attack, mut sieges, mut memory) = (Attack::default(), Vec::new(), Vec::new());
     while load.try_wait().unwrap().is_none() {
-        hostile.rest(&known, TURN);
-        let begun = Instant::now();
+        let (begun, sent) = (Instant::now(), hostile.sent);
         hostile.attack(&known, &mut attack, TURN);
         sieges.push(begun..Instant::now());
         memory.push(besieged.resident());
+        let per_ms = (hostile.sent - sent) / TURN.as_millis() as u64;
+        hostile.rest(&known, per_ms, TURN);
     }
     let ended = Instant::now();
     // All kinds once, and what is remembered of them.
@@ -359,7 +367,7 @@ fn rates(load: Child, ended: Instant, sieges: &[Range<Instant>]) -> [f64; 2] {
     [quiet, loud].map(median)
 }
 
-/// For how long the hostile host rests, and then attacks.
+/// For how long the hostile host attacks, and then rests.
 const TURN: Duration = Duration::from_secs(4);
 
 /// What is not counted at either end of that, as the clocks of two processes are compared.

@@ -28,7 +28,7 @@ pub const PORTS_MAX: usize = 64;
 pub(super) const HOLD_MAX: Duration = Duration::from_millis(100);
 
 /// Frames of a cable that are not forwarded have one part in so many of the core.
-const SHARE: u32 = 16;
+const SHARE: u32 = 32;
 
 /// What they may take at once, after a rest: the logins of a hundred ports.
 const BURST: Duration = Duration::from_millis(2);
