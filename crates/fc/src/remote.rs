@@ -10,7 +10,7 @@
 //! | awaited | its PLOGI | prli as initiator, open as target | plogi |
 //! | plogi | our PLOGI | prli as initiator, open as target | again, or awaited if its own goes first; at last idle |
 //! | prli | our PRLI, as initiator | open | again, or from PLOGI on; at last idle |
-//! | open | nothing | | |
+//! | open | nothing, or our ADISC | open | from PLOGI on, or later again |
 //!
 //! What the other end asks is answered in every state, and moves the state too: a PLOGI where a
 //! login exists says that the other end has begun anew, and ends what was in flight.

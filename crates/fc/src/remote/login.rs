@@ -80,7 +80,7 @@ impl RemotePort {
             RemoteState::Plogi | RemoteState::Prli => self.ask(cx),
             RemoteState::Open if self.asked.is_some() => self.unverified(cx),
             RemoteState::Open if self.is_up() => {
-                self.verify_at = None;
+                self.verify_at = self.verify_at.filter(|at| cx.now < *at);
                 self.verify(cx);
             }
             // A nexus was precluded; the other end may have been configured since.
@@ -146,6 +146,7 @@ impl RemotePort {
                 self.end(cx, NexusEnd::LoggedOut);
                 self.log_in(cx);
             }
+            (RemoteState::Open, reason::LOGICAL_BUSY, _) => self.verify_later(cx),
             // It is there, and does not say what it was asked.
             (RemoteState::Open, ..) => self.verified(),
             (_, reason::LOGICAL_BUSY, _) => {

@@ -17,16 +17,20 @@ impl RemotePort {
         self.wake_after(cx, cx.local.e_d_tov);
     }
 
-    /// No answer came in time. Whoever is silent for too long may know of us all the same, and is
-    /// asked again after [`PAUSE`].
+    /// No answer came in time. A port that is silent for too long may know of us all the same.
     pub(super) fn unverified(&mut self, cx: &mut Cx<'_>) {
         self.tries += 1;
         if self.tries < TRIES {
             self.ask_adisc(cx);
         } else {
-            self.asked = None;
-            self.wake_after(cx, PAUSE);
+            self.verify_later(cx);
         }
+    }
+
+    /// It is asked again after [`PAUSE`].
+    pub(super) fn verify_later(&mut self, cx: &Cx<'_>) {
+        self.asked = None;
+        self.wake_after(cx, PAUSE);
     }
 
     /// It knows of us, as far as it says.

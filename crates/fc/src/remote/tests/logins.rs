@@ -265,13 +265,36 @@ fn once_no_old_frame_can_come_an_initiator_asks_whether_its_login_holds() {
 }
 
 #[test]
-fn who_was_asked_too_early_is_asked_once_more() {
+fn a_port_that_was_asked_too_early_is_asked_once_more() {
     let mut rig = up(Role::Initiator, Wwn(1));
     let certain = rig.now + rig.local.r_a_tov;
     rig.now += Duration::from_secs(1);
     assert_eq!(rig.act(RemotePort::state_changed), "ADISC");
     adisc_accepted(&mut rig);
     assert_eq!(rig.remote.deadline(), Some(certain));
+}
+
+#[test]
+fn a_port_that_was_asked_in_vain_too_early_is_asked_once_more() {
+    let mut rig = Rig::new(Role::Initiator, Wwn(1));
+    rig.local.r_a_tov = Duration::from_secs(60);
+    rig.lead_to(Stage::Up);
+    let certain = rig.now + rig.local.r_a_tov;
+    rig.act(RemotePort::state_changed);
+    for sent in ["ADISC"; 4].into_iter().chain(["", "ADISC"]) {
+        assert_eq!(rig.wait(), sent);
+    }
+    adisc_accepted(&mut rig);
+    assert_eq!(rig.remote.deadline(), Some(certain));
+}
+
+#[test]
+fn a_port_that_is_busy_is_asked_again_later() {
+    let mut rig = up(Role::Initiator, Wwn(1));
+    assert_eq!(rig.wait(), "ADISC");
+    assert_eq!(reject(&mut rig, reason::LOGICAL_BUSY, 0), "");
+    assert_eq!(rig.wait(), "ADISC");
+    assert!(rig.remote.is_up());
 }
 
 #[test]
@@ -288,7 +311,7 @@ fn a_nexus_that_ends_while_its_login_is_verified_is_made_again() {
 }
 
 #[test]
-fn who_does_not_say_whether_the_login_holds_is_asked_again_later() {
+fn a_port_that_does_not_answer_is_asked_again_later() {
     let mut rig = up(Role::Initiator, Wwn(1));
     for sent in ["ADISC"; 5].into_iter().chain(["", "ADISC"]) {
         assert_eq!(rig.wait(), sent);
