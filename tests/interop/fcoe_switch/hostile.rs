@@ -11,7 +11,7 @@ use std::io::ErrorKind;
 use std::ops::Range;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -192,10 +192,11 @@ fn a_siege_beside_a_loaded_pair() {
     let besieged = Besieged::start("switch-siege");
     let mut hostile = Hostile::plug(&besieged.fabric.dir);
     let turns = turns();
-    let mut load = besieged.load(TURN * 2 * turns);
+    let load = besieged.load(TURN * 2 * turns);
+    let load = thread::spawn(|| (load.wait_with_output().unwrap(), Instant::now()));
     let known = hostile.log_in(besieged.pair());
     let (mut attack, mut sieges, mut memory) = (Attack::default(), Vec::new(), Vec::new());
-    while load.try_wait().unwrap().is_none() {
+    while !load.is_finished() {
         let (begun, sent) = (Instant::now(), hostile.sent);
         hostile.attack(&known, &mut attack, TURN);
         sieges.push(begun..Instant::now());
@@ -203,13 +204,13 @@ fn a_siege_beside_a_loaded_pair() {
         let per_ms = (hostile.sent - sent) / TURN.as_millis() as u64;
         hostile.rest(&known, per_ms, TURN);
     }
-    let ended = Instant::now();
     // All kinds once, and what is remembered of them.
     while attack.rounds < 2 {
         hostile.attack(&known, &mut attack, TURN);
         memory.push(besieged.resident());
     }
-    let [quiet, loud] = rates(load, ended, &sieges);
+    let (ran, ended) = load.join().unwrap();
+    let [quiet, loud] = rates(&ran, ended, &sieges);
     eprintln!(
         "{} frames in {turns} turns: {quiet} and {loud} IOPS, {:.2}; {} KiB, then {} KiB",
         hostile.sent,
@@ -333,10 +334,9 @@ fn parse(line: &str) -> (Mac, FcId) {
     (mac, FcId(u32::from_str_radix(fc_id.trim(), 16).unwrap()))
 }
 
-/// I/Os a second of a load that came to its end well by `ended`, medians of its intervals: while
-/// nobody attacked, and while somebody did.
-fn rates(load: Child, ended: Instant, sieges: &[Range<Instant>]) -> [f64; 2] {
-    let ran = load.wait_with_output().unwrap();
+/// I/Os a second of a load that came to its end well at `ended`, medians of its intervals: while
+/// the hostile host rested, and while it attacked.
+fn rates(ran: &Output, ended: Instant, sieges: &[Range<Instant>]) -> [f64; 2] {
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
     assert!(ran.status.success(), "{said}");
     let outcome: Value = serde_json::from_slice(&ran.stdout).unwrap();
@@ -383,5 +383,6 @@ const LINES_MAX: u64 = 256;
 /// What the switch may take: by the table of docs/design.md.
 const MEMORY_MAX: u64 = 64 << 20;
 
-/// What it may take more after the first round: 16,384 N_Port_IDs are remembered after the second.
+/// What it may take more than after the first turn, when not all kinds were sent yet: 16,384
+/// N_Port_IDs are remembered after two rounds.
 const GROWTH_MAX: u64 = 8 << 20;

@@ -27,11 +27,14 @@ pub const PORTS_MAX: usize = 64;
 /// For how long a cable is left unread at the most.
 pub(super) const HOLD_MAX: Duration = Duration::from_millis(100);
 
-/// Frames of a cable that are not forwarded have one part in so many of the core.
-const SHARE: u32 = 32;
+/// Frames of a cable that are not forwarded have the core's time divided by this.
+const SHARE_DIVISOR: u32 = 32;
 
-/// What they may take at once, after a rest: the logins of a hundred ports.
+/// What they may take at once, after a rest: a hundred logins, of some 20 us with their queries.
 const BURST: Duration = Duration::from_millis(2);
+
+/// What a frame takes at the most. More is the time of others, while this thread did not run.
+const FRAME_MAX: Duration = Duration::from_micros(100);
 
 /// Bytes in the queue of an egress port from which on it holds cables back: a quarter of what it
 /// takes, as each of several cables may be in the midst of a batch of up to 0.6 MiB.
@@ -165,11 +168,12 @@ impl Backpressure {
     ) {
         if count.others > 0 {
             let all = (count.forwarded + count.others) as u32;
-            let price = spent * SHARE * count.others as u32 / all;
+            let spent = spent.min(FRAME_MAX * all);
+            let price = spent * SHARE_DIVISOR * count.others as u32 / all;
             let cable = &mut self.cables[ingress];
             let paid_at = cable.paid_at.max(now) + price;
-            cable.paid_at = paid_at.min(now + BURST * SHARE + HOLD_MAX);
-            let until = cable.paid_at.saturating_sub(BURST * SHARE);
+            cable.paid_at = paid_at.min(now + BURST * SHARE_DIVISOR + HOLD_MAX);
+            let until = cable.paid_at.saturating_sub(BURST * SHARE_DIVISOR);
             cable.throttled_until = Some(until).filter(|until| *until > now);
         }
     }

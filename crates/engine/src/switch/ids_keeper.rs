@@ -76,6 +76,11 @@ impl WritePace {
         self.due = self.due.map(|_| Now::ZERO);
     }
 
+    /// What has changed is not written: the list is another switch's now.
+    pub(super) const fn cancel(&mut self) {
+        self.due = None;
+    }
+
     /// When it is to be written.
     pub(super) const fn due(&self) -> Option<Now> {
         self.due

@@ -72,6 +72,7 @@ impl SwitchMachine {
                     "{place}: another switch of the same names is active at {other}, as {from} \
                      says: this one is its standby now"
                 );
+                self.ids_pace.cancel();
                 self.with_ids(|ids| ids.watch(true));
             }
         }

@@ -97,6 +97,8 @@ fn a_cable_is_left_unread_for_100_ms_at_the_most() {
         forwarded: 0,
         others: 256,
     };
+    backpressure.was_read(20 * MS, 0, BatchCount { others: 1, ..count }, 50 * MS);
+    assert!(!backpressure.is_held(0), "it did not run");
     backpressure.was_read(20 * MS, 0, count, 50 * MS);
     assert!(!backpressure.may_read(19 * MS + HOLD_MAX, 0));
     assert!(backpressure.may_read(20 * MS + HOLD_MAX, 0));

@@ -142,7 +142,7 @@ fn the_list_is_written_at_once_and_then_ten_times_a_second() {
 }
 
 #[test]
-fn the_last_list_is_written_when_the_switch_ends() {
+fn what_is_hurried_is_written_at_once_and_what_is_cancelled_is_not() {
     let mut pace = WritePace::default();
     let now = Duration::from_secs(5);
     pace.hurry();
@@ -153,4 +153,7 @@ fn the_last_list_is_written_when_the_switch_ends() {
     assert!(!pace.take_due(now));
     pace.hurry();
     assert!(pace.take_due(now));
+    pace.changed(now);
+    pace.cancel();
+    assert!(!pace.take_due(2 * now));
 }
