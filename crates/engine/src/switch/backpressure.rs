@@ -30,10 +30,10 @@ pub(super) const HOLD_MAX: Duration = Duration::from_millis(100);
 /// Frames of a cable that are not forwarded have the core's time divided by this.
 const SHARE_DIVISOR: u32 = 32;
 
-/// What they may take at once, after a rest: a hundred logins, of some 20 us with their queries.
+/// What they may take at once, after a rest: hosts log in, and ask the name server what there is.
 const BURST: Duration = Duration::from_millis(2);
 
-/// What a frame takes at the most. More is the time of others, while this thread did not run.
+/// What a frame is charged at the most: beyond that this thread did not run.
 const FRAME_MAX: Duration = Duration::from_micros(100);
 
 /// Bytes in the queue of an egress port from which on it holds cables back: a quarter of what it
@@ -53,6 +53,9 @@ pub(super) struct Backpressure {
     /// Ports that are left unread as their mail is not taken.
     unmailed: PortSet,
     cables: Vec<CableState>,
+    /// When the part of the core that each has will have paid for its frames that were not
+    /// forwarded.
+    paid_at: Vec<Now>,
 }
 
 /// What is known of an ingress port.
@@ -62,9 +65,7 @@ struct CableState {
     fed: PortSet,
     /// Since when it is left unread.
     since: Option<Now>,
-    /// When its part of the core will have paid for its frames that were not forwarded.
-    paid_at: Now,
-    /// Until when it is left unread for those.
+    /// Until when it is left unread for frames that were not forwarded.
     throttled_until: Option<Now>,
 }
 
@@ -102,26 +103,17 @@ impl PortSet {
     }
 }
 
-impl CableState {
-    /// What is read next has gone nowhere yet.
-    fn begin_batch(&mut self) {
-        *self = Self {
-            paid_at: self.paid_at,
-            ..Self::default()
-        };
-    }
-}
-
 impl Backpressure {
     /// For as many ports, numbered from 0; at most [`PORTS_MAX`].
     pub(super) fn new(ports: usize) -> Self {
         Self {
             cables: vec![CableState::default(); ports],
+            paid_at: vec![Now::ZERO; ports],
             ..Self::default()
         }
     }
 
-    /// Whether a cable is to be read now.
+    /// Whether a cable is to be read now. What is read next has gone nowhere yet.
     pub(super) fn may_read(&mut self, now: Now, ingress: usize) -> bool {
         let cable = &mut self.cables[ingress];
         if cable.throttled_until.is_some_and(|until| now < until) {
@@ -129,7 +121,7 @@ impl Backpressure {
         }
         let blocking = cable.fed.both(self.full).without(self.timed_out);
         if blocking == PortSet::default() {
-            cable.begin_batch();
+            *cable = CableState::default();
             return true;
         }
         let since = *cable.since.get_or_insert(now);
@@ -137,7 +129,7 @@ impl Backpressure {
             return false;
         }
         self.timed_out.0 |= blocking.0;
-        cable.begin_batch();
+        *cable = CableState::default();
         true
     }
 
@@ -170,11 +162,11 @@ impl Backpressure {
             let all = (count.forwarded + count.others) as u32;
             let spent = spent.min(FRAME_MAX * all);
             let price = spent * SHARE_DIVISOR * count.others as u32 / all;
-            let cable = &mut self.cables[ingress];
-            let paid_at = cable.paid_at.max(now) + price;
-            cable.paid_at = paid_at.min(now + BURST * SHARE_DIVISOR + HOLD_MAX);
-            let until = cable.paid_at.saturating_sub(BURST * SHARE_DIVISOR);
-            cable.throttled_until = Some(until).filter(|until| *until > now);
+            let credit = BURST * SHARE_DIVISOR;
+            let paid_at = &mut self.paid_at[ingress];
+            *paid_at = (now.max(*paid_at) + price).min(now + credit + HOLD_MAX);
+            let until = paid_at.saturating_sub(credit);
+            self.cables[ingress].throttled_until = Some(until).filter(|until| *until > now);
         }
     }
 

@@ -138,13 +138,16 @@ impl Rig {
         self.act(|remote, cx| remote.answer_came(cx, ox_id, &reply.encode()))
     }
 
-    /// The parameters of the other end.
-    fn theirs(&self) -> crate::wire::els::ServiceParameters {
+    /// The other end, as it sees itself.
+    fn other_end(&self) -> LocalPort {
         LocalPort {
             wwpn: self.remote.wwpn(),
             ..self.local.clone()
         }
-        .parameters()
+    }
+
+    fn theirs(&self) -> crate::wire::els::ServiceParameters {
+        self.other_end().parameters()
     }
 
     fn page(&self) -> ServicePage {

@@ -240,11 +240,7 @@ fn a_plogi_that_crosses_its_own_is_not_refused() {
 
 /// The other end accepts our ADISC.
 fn adisc_accepted(rig: &mut Rig) -> String {
-    let theirs = LocalPort {
-        wwpn: rig.remote.wwpn(),
-        ..rig.local.clone()
-    };
-    rig.answered(&Reply::Adisc(theirs.adisc()))
+    rig.answered(&Reply::Adisc(rig.other_end().adisc()))
 }
 
 /// A PLOGI that was given up, or a copy of one, has come to the target after the login: it has
