@@ -32,8 +32,8 @@ pub(super) struct IdsKeeper {
 }
 
 /// The rate limit of writes: the list is written at once, and then not again for
-/// [`WRITE_INTERVAL`]. It has up to 16,384 entries, and a flood of logins changes it in each turn of
-/// a core.
+/// [`WRITE_INTERVAL`]. It has up to 16,384 entries, and a flood of logins changes it in each turn
+/// of a core.
 #[derive(Debug, Default)]
 pub(super) struct WritePace {
     due: Option<Now>,
