@@ -17,6 +17,18 @@ pub(crate) fn ip(words: &str) -> Result<()> {
     tool::must(Command::new("ip").args(split(words))).map(drop)
 }
 
+/// Joins these by one Ethernet.
+pub(crate) fn bridge(places: &[&str]) -> Result<()> {
+    ip("link add bridge mtu 2500 up type bridge")?;
+    for place in places {
+        ip(&format!(
+            "link add {place} mtu 2500 up type veth peer name to-{place} mtu 2500"
+        ))?;
+        ip(&format!("link set to-{place} master bridge up"))?;
+    }
+    Ok(())
+}
+
 /// A process that is killed when this is dropped.
 pub(crate) struct BackgroundProcess(Child);
 

@@ -24,7 +24,7 @@ use tests::server::Server;
 use tests::{logins, tool};
 
 use crate::bench::{Verdict, namespace, release_binary, split};
-use crate::fabric_rig::{SWITCH_LOG, SwitchProcess, ip};
+use crate::fabric_rig::{SWITCH_LOG, SwitchProcess, bridge};
 
 /// Measure how long I/O stands still when a switch ends or begins anew
 #[derive(clap::Args)]
@@ -86,7 +86,7 @@ struct Scene {
 impl Scene {
     fn start() -> Result<Self> {
         let (binary, dir) = (release_binary()?, tests::scratch("failover")?);
-        make_bridge()?;
+        bridge(&PLACES)?;
         let active = start(&binary, &dir, PLACES[0], "--standby")?;
         // It listens for 2.5 periods before it is the active one.
         thread::sleep(3 * FKA);
@@ -194,19 +194,6 @@ fn longest(output: &Output) -> Result<f64> {
     let printed: RunResult = serde_json::from_slice(&output.stdout)?;
     let longest = printed.rows.iter().map(|row| row.latency().max_ns()).max();
     Ok(longest.context("no rows")? as f64 / 1e9)
-}
-
-/// Joins the places by one Ethernet.
-fn make_bridge() -> Result<()> {
-    ip("link add bridge mtu 2500 up type bridge")?;
-    for place in PLACES {
-        let bridged = format!("to-{place}");
-        ip(&format!(
-            "link add {place} mtu 2500 up type veth peer name {bridged} mtu 2500"
-        ))?;
-        ip(&format!("link set {bridged} master bridge up"))?;
-    }
-    Ok(())
 }
 
 /// Starts a switch, with the names and N_Port_IDs of the one before it and of its partner.

@@ -1,8 +1,9 @@
 //! Chores: `cargo xtask bench` measures `lunar serve` side by side with tgtd; `cargo xtask fabric`
 //! how soon ports are seen in a fabric; `cargo xtask failover` how long I/O stands still when a
-//! switch ends; `cargo xtask forwarding` what a frame costs a switch; `cargo xtask instructions`
-//! counts those of the hot paths; `cargo xtask noise` measures what the control plane costs I/O;
-//! `cargo xtask scale` measures what many LUNs cost; `cargo xtask package` makes packages.
+//! switch ends; `cargo xtask fanout` how two cores serve one FCoE port; `cargo xtask forwarding`
+//! what a frame costs a switch; `cargo xtask instructions` counts those of the hot paths; `cargo
+//! xtask noise` measures what the control plane costs I/O; `cargo xtask scale` what many LUNs cost;
+//! `cargo xtask package` makes packages.
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -10,6 +11,7 @@ mod daemon;
 mod fabric;
 mod fabric_rig;
 mod failover;
+mod fanout;
 mod forwarding;
 mod instructions;
 mod noise;
@@ -32,6 +34,7 @@ enum Chore {
     Bench(bench::Arguments),
     Fabric(fabric::Arguments),
     Failover(failover::Arguments),
+    Fanout(fanout::Arguments),
     Forwarding(forwarding::Arguments),
     Instructions(instructions::Arguments),
     Noise(noise::Arguments),
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Chore::Bench(arguments) => bench::run(&arguments),
         Chore::Fabric(arguments) => fabric::run(&arguments),
         Chore::Failover(arguments) => failover::run(&arguments),
+        Chore::Fanout(arguments) => fanout::run(&arguments),
         Chore::Forwarding(arguments) => forwarding::run(&arguments),
         Chore::Instructions(arguments) => instructions::run(&arguments),
         Chore::Noise(arguments) => noise::run(&arguments),
