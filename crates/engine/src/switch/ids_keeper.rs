@@ -32,8 +32,8 @@ pub(super) struct IdsKeeper {
 }
 
 /// The rate limit of writes: the list is written at once, and then not again for
-/// [`WRITE_INTERVAL`]. It has up to 16,384 entries, and a flood of logins changes it in each turn
-/// of a core.
+/// [`WRITE_INTERVAL`] and [`ENTRY_INTERVAL`] for each of its entries. It has up to 16,384 of them,
+/// and a flood of logins changes it in each turn of a core.
 #[derive(Debug, Default)]
 pub(super) struct WritePace {
     due: Option<Now>,
@@ -89,11 +89,13 @@ impl WritePace {
 
     /// Whether it is to be written now. It is asked once.
     pub(super) fn take_due(&mut self, now: Now) -> bool {
-        let is_due = self.due.take_if(|at| *at <= now).is_some();
-        if is_due {
-            self.next = now + WRITE_INTERVAL;
-        }
-        is_due
+        self.due.take_if(|at| *at <= now).is_some()
+    }
+
+    /// It is written now, with so many entries.
+    pub(super) const fn written(&mut self, now: Now, entries: usize) {
+        let more = ENTRY_INTERVAL.saturating_mul(entries as u32);
+        self.next = now.saturating_add(WRITE_INTERVAL).saturating_add(more);
     }
 }
 
@@ -240,8 +242,12 @@ fn complain(cause: &dyn fmt::Display, what: &str) {
     tracing::error!("{cause}: {what}");
 }
 
-/// How often the list is written at the most.
+/// How often the list is written at the most, but for what its length adds.
 const WRITE_INTERVAL: Duration = Duration::from_millis(100);
+
+/// What each entry adds to that: some 150 times what it takes to be listed and written, so that the
+/// list takes less than a hundredth of a processor however long it is.
+const ENTRY_INTERVAL: Duration = Duration::from_micros(50);
 
 /// How often a standby reads the list.
 const LOOK: Duration = Duration::from_secs(5);

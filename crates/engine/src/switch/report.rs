@@ -26,7 +26,7 @@ impl SwitchMachine {
             self.take(now, event);
         }
         if self.ids_pace.take_due(now) {
-            self.with_ids(|ids| ids.write(self.switch.ids().collect()));
+            self.write_ids(now);
         }
         self.lldp.tell_changes(now);
         if self.errors_due <= now {
@@ -75,6 +75,14 @@ impl SwitchMachine {
                 self.ids_pace.cancel();
                 self.with_ids(|ids| ids.watch(true));
             }
+        }
+    }
+
+    fn write_ids(&mut self, now: Now) {
+        if let Some(keeper) = &self.ids {
+            let ids: IdList = self.switch.ids().collect();
+            self.ids_pace.written(now, ids.len());
+            keeper.write(ids);
         }
     }
 

@@ -126,19 +126,25 @@ fn a_list_that_is_empty_or_spoilt_is_told_to_nobody() {
 
 /// A flood of logins changes it in each turn.
 #[test]
-fn the_list_is_written_at_once_and_then_ten_times_a_second() {
+fn the_list_is_written_at_once_and_then_less_often_the_longer_it_is() {
     let ms = Duration::from_millis;
-    let mut pace = WritePace::default();
-    let mut written = Vec::new();
-    for now in (5000..6000).map(ms) {
-        if now < ms(5250) {
-            pace.changed(now);
+    let flood = |entries| {
+        let mut pace = WritePace::default();
+        let mut written = Vec::new();
+        for now in (5000..8000).map(ms) {
+            if now < ms(5250) {
+                pace.changed(now);
+            }
+            if pace.take_due(now) {
+                pace.written(now, entries);
+                written.push(now);
+            }
         }
-        if pace.take_due(now) {
-            written.push(now);
-        }
-    }
-    assert_eq!(written, [5000, 5100, 5200, 5300].map(ms));
+        written
+    };
+    assert_eq!(flood(0), [5000, 5100, 5200, 5300].map(ms));
+    assert_eq!(flood(1000), [5000, 5150, 5300].map(ms));
+    assert_eq!(flood(16_384), [5000, 5920].map(ms));
 }
 
 #[test]
@@ -149,6 +155,7 @@ fn what_is_hurried_is_written_at_once_and_what_is_cancelled_is_not() {
     assert!(!pace.take_due(now), "nothing has changed");
     pace.changed(now);
     assert!(pace.take_due(now));
+    pace.written(now, 1);
     pace.changed(now);
     assert!(!pace.take_due(now));
     pace.hurry();
