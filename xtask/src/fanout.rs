@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
 
-    /// Seconds that instructions are counted for, on two cores and then on one
+    /// Seconds that instructions are counted for, on one core and then on two
     #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..))]
     seconds: u32,
 }

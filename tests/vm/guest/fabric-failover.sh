@@ -8,19 +8,6 @@ small=1M large=4M large_bytes=64k large_rate=2M
 
 port_id() { cat "/sys/class/fc_host/$(host)/port_id"; }
 
-# How long no write is done, counted from `begun`.
-writes_go_on() {
-    local enough=$(($(written) + 20)) end=$((SECONDS + 100)) load
-    until (($(written) > enough)); do
-        for load in "${loads[@]}"; do
-            kill -0 "$load" 2>/dev/null || fails_with_fio
-        done
-        ((SECONDS < end)) || fail "fio does not go on"
-        sleep 0.05
-    done
-    since "$1: writes" "$begun"
-}
-
 ask switches
 ask "serve 0"
 port_is_up
@@ -33,10 +20,9 @@ before=$(port_id)
 load_begins
 fio_goes_on
 ask load
-for time in {1..10}; do
-    begun=$(now)
+for _ in {1..10}; do
     ask "$strike"
-    writes_go_on "$time"
+    fio_goes_on
     [[ $(port_id) == "$before" ]] || fail "it was $before, and is $(port_id) now"
     ask revive
     # An FCF that ends each login within 10 s is tried again later and later.

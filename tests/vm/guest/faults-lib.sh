@@ -11,8 +11,18 @@ load() {
             --verify=crc32c --verify_backlog="$((4 * $3))" --verify_fatal=1 \
             --continue_on_error="${continue_on_error:-none}" \
             --output-format=terse --terse-version=3 >"/tmp/fio-$1" 2>&1 || exit 1
+        say_wait "$1"
     done
     say "$pass passes of $1"
+}
+
+# Tells of an I/O that took longer than a second. fio's fields 39 and 80 are the longest read and
+# write of a pass, from its issue to its end, in microseconds.
+say_wait() {
+    local longest
+    longest=$(awk -F';' '{ us = $39 > $80 ? $39 : $80; if (us > 1e6) printf "%.2f", us / 1e6 }' \
+        "/tmp/fio-$1")
+    if [[ -n $longest ]]; then say "an I/O of $1 took $longest s"; fi
 }
 
 # Two loads, of which one is at work while the other begins a pass.
