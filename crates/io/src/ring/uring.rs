@@ -10,8 +10,8 @@
 //! stays until then, and a ring that is dropped waits.
 
 mod buffers;
+mod file;
 mod listen;
-mod op;
 mod queue;
 mod socket;
 
@@ -21,22 +21,19 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use io_uring::types::{Fd, FsyncFlags, Timespec};
+use io_uring::types::{Fd, Timespec};
 use io_uring::{cqueue, opcode};
 use slab::Slab;
 
 use self::buffers::Buffers;
+use self::file::FileTask;
 use self::listen::Listeners;
-use self::op::{FileTask, FileWork, Op, transfer_entry};
-use self::queue::UringQueue;
-use self::socket::{CompletionStep, UringSocket, result_of};
+use self::queue::{Op, UringQueue};
+use self::socket::{CompletionStep, UringSocket};
 use super::bell::{Bell, DONE, WOKEN};
 use super::blocking::{Blocking, BlockingJob, ImmediateJobs};
-use super::file::PendingFile;
 use super::lend::Received;
-use super::{
-    FileOp, FileRing, PAUSE, Ring, RingEvent, SendBatch, SocketId, SocketRing, Token, Waker,
-};
+use super::{PAUSE, Ring, RingEvent, SendBatch, SocketId, SocketRing, Token, Waker};
 use crate::memory::drain_stores;
 
 /// Where the kernel reads how long a pause is.
@@ -144,14 +141,6 @@ impl UringRing {
         }
     }
 
-    fn submit_transfer(&mut self, key: u32) {
-        let task = self.files.get(key as usize);
-        if let Some(FileWork::Transfer(transfer)) = task.map(|task| &task.work) {
-            // SAFETY: the task holds the buffer and the file until the operation is over.
-            unsafe { self.queue.push(transfer_entry(transfer), Op::File(key)) };
-        }
-    }
-
     /// Takes a completion.
     fn complete(&mut self, completion: &cqueue::Entry) -> Option<RingEvent<Received>> {
         match Op::of(completion.user_data()) {
@@ -205,31 +194,6 @@ impl UringRing {
             CompletionStep::Again | CompletionStep::Starved => self.submit_send(key),
         }
         None
-    }
-
-    fn transferred(&mut self, key: u32, completion: &cqueue::Entry) -> Option<RingEvent<Received>> {
-        let moved = result_of(completion);
-        let task = self.files.get_mut(key as usize)?;
-        let result = match &mut task.work {
-            FileWork::Transfer(transfer) => transfer.advance(moved),
-            FileWork::DataSync(_) | FileWork::Elsewhere => Some(moved.map(|_| 0)),
-        };
-        match result {
-            Some(result) => Some(self.file_over(key as usize, result)),
-            None => {
-                self.submit_transfer(key);
-                None
-            }
-        }
-    }
-
-    fn file_over(&mut self, key: usize, result: io::Result<u64>) -> RingEvent<Received> {
-        let PendingFile { token, buffer } = self.files.remove(key).pending;
-        RingEvent::File {
-            token,
-            result,
-            buffer,
-        }
     }
 
     fn do_at_once(&mut self) {
@@ -432,38 +396,6 @@ impl SocketRing for UringRing {
             self.events.extend(entry.cancel_receive());
         }
         self.forget_closed(socket.0);
-    }
-}
-
-impl FileRing for UringRing {
-    fn file(&mut self, token: Token, op: FileOp) {
-        let (pending, job) = PendingFile::new(token, op);
-        let entry = self.files.vacant_entry();
-        let key = entry.key() as u32;
-        match job {
-            job if job.never_waits() => {
-                let work = FileWork::Elsewhere;
-                entry.insert(FileTask { pending, work });
-                self.at_once.push(key as usize, job);
-            }
-            BlockingJob::Transfer(transfer) => {
-                let work = FileWork::Transfer(transfer);
-                entry.insert(FileTask { pending, work });
-                self.submit_transfer(key);
-            }
-            BlockingJob::DataSync(file) => {
-                let sync = opcode::Fsync::new(Fd(file.as_raw_fd())).flags(FsyncFlags::DATASYNC);
-                let work = FileWork::DataSync(file);
-                entry.insert(FileTask { pending, work });
-                // SAFETY: it points to nothing, and the task holds the file until it is over.
-                unsafe { self.queue.push(sync.build(), Op::File(key)) };
-            }
-            call @ (BlockingJob::Call(_) | BlockingJob::Apart(..)) => {
-                let work = FileWork::Elsewhere;
-                entry.insert(FileTask { pending, work });
-                self.jobs.push((key as usize, call));
-            }
-        }
     }
 }
 
