@@ -3,14 +3,16 @@
 //! `wait` is one system call, which submits whatever was asked for and waits. A receive names no
 //! buffer: the kernel chooses one of few when bytes come, so that thousands of idle connections
 //! hold none and a busy one finds them in the cache. A send is one SENDMSG that the kernel carries
-//! on with until all has left. Files are read and written by the kernel too; those that lie in
-//! memory by plain system calls in `wait`.
+//! on with until all has left. While the thread spins it receives and sends by itself
+//! (`uring/hot.rs`). Files are read and written by the kernel too; those that lie in memory by plain
+//! system calls in `wait`.
 //!
 //! An operation owns what it points to until its completion was taken; a socket that is closed
 //! stays until then, and a ring that is dropped waits.
 
 mod buffers;
 mod file;
+mod hot;
 mod listen;
 mod queue;
 mod socket;
@@ -27,6 +29,7 @@ use slab::Slab;
 
 use self::buffers::Buffers;
 use self::file::FileTask;
+use self::hot::{HOT_MAX, HotSockets};
 use self::listen::Listeners;
 use self::queue::{Op, UringQueue};
 use self::socket::{CompletionStep, UringSocket};
@@ -48,6 +51,7 @@ pub struct UringRing {
     buffers: Buffers,
     bell: Arc<Bell>,
     sockets: Slab<UringSocket>,
+    hot: HotSockets,
     listeners: Listeners,
     watched: Slab<(Arc<OwnedFd>, Token)>,
     paused: Slab<Token>,
@@ -87,6 +91,7 @@ impl UringRing {
             blocking: Blocking::new(&bell)?,
             bell,
             sockets: Slab::new(),
+            hot: HotSockets::new(),
             listeners: Listeners::default(),
             watched: Slab::new(),
             paused: Slab::new(),
@@ -95,7 +100,8 @@ impl UringRing {
             at_once: ImmediateJobs::default(),
             done: Vec::new(),
             starved: VecDeque::new(),
-            events: VecDeque::new(),
+            // What was received and sent without the kernel's queues takes no memory.
+            events: VecDeque::with_capacity(2 * HOT_MAX),
             found: 0,
             late: false,
         };
@@ -281,6 +287,12 @@ impl Ring for UringRing {
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         drain_stores();
         self.blocking.start(&mut self.jobs);
+        let has_buffers = self.buffers.has_free();
+        self.hot
+            .before_wait(timeout, self.sockets.len(), has_buffers);
+        while let Some(key) = self.hot.next_cold() {
+            self.submit_receive(key);
+        }
         self.hand_over_buffers();
         for key in self.listeners.resume() {
             self.submit_accept(key);
@@ -292,6 +304,7 @@ impl Ring for UringRing {
         }
         let entered = self.enter(timeout);
         self.answer_bell();
+        self.receive_hot();
         self.found = self.queue.completed();
         self.late = self.found > MANY;
         entered
@@ -340,7 +353,9 @@ impl SocketRing for UringRing {
     fn receive(&mut self, socket: SocketId, token: Token) {
         if let Some(entry) = self.sockets.get_mut(socket.0 as usize) {
             entry.ask_receive(token);
-            self.submit_receive(socket.0);
+            if !self.hot.take(socket.0) {
+                self.submit_receive(socket.0);
+            }
         }
     }
 
@@ -349,6 +364,11 @@ impl SocketRing for UringRing {
             return;
         };
         if entry.ask_send(token, batch) {
+            if self.hot.spins()
+                && let Some(sent) = entry.sent_now()
+            {
+                return self.events.push_back(sent);
+            }
             self.submit_send(socket.0);
         } else {
             self.events.extend(entry.end_send(Ok(())));
@@ -391,6 +411,9 @@ impl SocketRing for UringRing {
             return;
         };
         entry.close();
+        if self.hot.forget(socket.0) {
+            self.events.extend(entry.cancel_receive());
+        }
         if let Some(at) = self.starved.iter().position(|key| *key == socket.0) {
             self.starved.remove(at);
             self.events.extend(entry.cancel_receive());
