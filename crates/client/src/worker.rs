@@ -20,7 +20,8 @@ use block::volume::{Context, CoreContext, Handle, Volume};
 use scsi::medium::{MediumOp, MediumResult, Now};
 
 use block::volumes::{SharedResources, Volumes, hand_on};
-use runtime::polling::{OF_A_CLIENT, PollMode, Polling};
+pub use runtime::polling::PollMode;
+use runtime::polling::{OF_A_CLIENT, Polling};
 
 /// A thread's use of some volumes. It belongs to the thread that made it.
 pub struct Worker {
@@ -71,10 +72,19 @@ impl Worker {
             attached,
             pool,
             start: Instant::now(),
-            polling: Polling::new(PollMode::Adaptive.within(processor_quota(), 1), OF_A_CLIENT),
+            polling: polling(PollMode::Adaptive),
             results: Vec::new(),
             done: VecDeque::new(),
         })
+    }
+
+    /// The same, which spins when `mode` says.
+    #[must_use]
+    pub fn polls(self, mode: PollMode) -> Self {
+        Self {
+            polling: polling(mode),
+            ..self
+        }
     }
 
     /// The time since the worker was made: what the volumes go by.
@@ -214,4 +224,8 @@ impl Worker {
         };
         self.done.extend(self.results.drain(..).map(done));
     }
+}
+
+fn polling(mode: PollMode) -> Polling {
+    Polling::new(mode.within(processor_quota(), 1), OF_A_CLIENT)
 }
