@@ -35,6 +35,8 @@ pub struct Worker {
     /// Results of the volume that acts.
     results: Vec<(u64, MediumResult<BlockLease>)>,
     done: VecDeque<WorkerResult>,
+    /// How many operations have ended.
+    completed: u64,
 }
 
 /// What became of an operation.
@@ -75,6 +77,7 @@ impl Worker {
             polling: polling(PollMode::Adaptive),
             results: Vec::new(),
             done: VecDeque::new(),
+            completed: 0,
         })
     }
 
@@ -162,7 +165,7 @@ impl Worker {
             over = true;
             // That something has left is nothing to do, as a rule.
             if !matches!(event, RingEvent::Sent { .. }) {
-                self.polling.arrived(now);
+                self.polling.arrived(now, self.completed);
             }
             self.event(now, event);
         }
@@ -217,6 +220,7 @@ impl Worker {
             now,
         };
         self.volumes.act(volume, &mut around, act);
+        self.completed += self.results.len() as u64;
         let done = |(id, result)| WorkerResult {
             volume: volume as usize,
             id,
