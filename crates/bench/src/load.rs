@@ -18,7 +18,6 @@ use std::time::Duration;
 
 use ::io::ring::RingKind;
 use block::volume::Volume;
-use client::worker::PollMode;
 
 use crate::load_threads::{self, LiveFigures, LoadThread, LoadTotals, RunObserver, ThreadTotals};
 use crate::outcome::{Load, OperationTotals, ResultRow, TOGETHER};
@@ -42,20 +41,11 @@ pub struct LoadVolume {
     pub(crate) sockets: BTreeSet<u64>,
 }
 
-/// How the threads of a load wait.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LoadWaits {
-    /// How the kernel is asked.
-    pub ring: RingKind,
-    /// When the threads spin in place of sleeping.
-    pub poll: PollMode,
-}
-
 /// What the machine gives to it.
 #[derive(Clone, Debug)]
 pub struct LoadResources {
-    /// How threads wait.
-    pub waits: LoadWaits,
+    /// How the kernel is asked.
+    pub ring: RingKind,
     /// Whose CPU time is that of the target; where empty, the process at the other end of our
     /// sockets.
     pub targets: Vec<u32>,
@@ -129,7 +119,7 @@ pub fn measure(
     let run = new_run();
     let members = subjects
         .iter()
-        .flat_map(|subject| members(subject, (words, load), machinery.waits, run))
+        .flat_map(|subject| members(subject, (words, load), machinery.ring, run))
         .collect();
     let given = machinery.targets.clone();
     let result = load_threads::run(members, words.times(), watch, || {
@@ -147,7 +137,7 @@ pub fn measure(
 pub(crate) fn members<'a>(
     subject: &'a LoadVolume,
     (words, load): (&'a FioOptions, Load),
-    waits: LoadWaits,
+    ring: RingKind,
     run: u64,
 ) -> impl Iterator<Item = impl FnOnce(&LoadThread<'_>) -> ThreadTotals + Send + use<'a>> + use<'a> {
     let task = move |number| JobSpec {
@@ -159,7 +149,7 @@ pub(crate) fn members<'a>(
     };
     (0..load.jobs)
         .map(task)
-        .map(move |task| move |post: &LoadThread<'_>| LoadJob::run(&task, waits, post))
+        .map(move |task| move |post: &LoadThread<'_>| LoadJob::run(&task, ring, post))
 }
 
 /// Rows of what the jobs counted, as many for each address. CPU time cannot be told apart by

@@ -5,7 +5,6 @@ mod files;
 mod limits;
 mod listening;
 mod sockets;
-mod spinning;
 mod trims;
 mod waiting;
 

@@ -314,7 +314,7 @@ pub(crate) const RINGS: &Choices<RingKind> = &[
 ];
 
 /// `--poll`.
-pub(crate) const POLLS: &Choices<PollMode> = &[
+const POLLS: &Choices<PollMode> = &[
     ("never", Some("Never"), PollMode::Never),
     (
         "adaptive",
