@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use ::io::ring::RingKind;
 use block::volume::Volume;
+use client::worker::PollMode;
 
 use crate::load_threads::{self, LiveFigures, LoadThread, LoadTotals, RunObserver, ThreadTotals};
 use crate::outcome::{Load, OperationTotals, ResultRow, TOGETHER};
@@ -41,11 +42,20 @@ pub struct LoadVolume {
     pub(crate) sockets: BTreeSet<u64>,
 }
 
+/// How the threads of a load wait.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LoadWaits {
+    /// How the kernel is asked.
+    pub ring: RingKind,
+    /// When the threads spin in place of sleeping.
+    pub poll: PollMode,
+}
+
 /// What the machine gives to it.
 #[derive(Clone, Debug)]
 pub struct LoadResources {
-    /// How the kernel is asked.
-    pub ring: RingKind,
+    /// How threads wait.
+    pub waits: LoadWaits,
     /// Whose CPU time is that of the target; where empty, the process at the other end of our
     /// sockets.
     pub targets: Vec<u32>,
@@ -119,7 +129,7 @@ pub fn measure(
     let run = new_run();
     let members = subjects
         .iter()
-        .flat_map(|subject| members(subject, (words, load), machinery.ring, run))
+        .flat_map(|subject| members(subject, (words, load), machinery.waits, run))
         .collect();
     let given = machinery.targets.clone();
     let result = load_threads::run(members, words.times(), watch, || {
@@ -137,7 +147,7 @@ pub fn measure(
 pub(crate) fn members<'a>(
     subject: &'a LoadVolume,
     (words, load): (&'a FioOptions, Load),
-    ring: RingKind,
+    waits: LoadWaits,
     run: u64,
 ) -> impl Iterator<Item = impl FnOnce(&LoadThread<'_>) -> ThreadTotals + Send + use<'a>> + use<'a> {
     let task = move |number| JobSpec {
@@ -149,7 +159,7 @@ pub(crate) fn members<'a>(
     };
     (0..load.jobs)
         .map(task)
-        .map(move |task| move |post: &LoadThread<'_>| LoadJob::run(&task, ring, post))
+        .map(move |task| move |post: &LoadThread<'_>| LoadJob::run(&task, waits, post))
 }
 
 /// Rows of what the jobs counted, as many for each address. CPU time cannot be told apart by

@@ -125,13 +125,13 @@ impl<'a> RaceLoad<'a> {
     /// Gives everybody turns, and returns the first failure of a load.
     fn run(&mut self, watch: &mut RunObserver<'_>) -> Result<Option<String>, RunError> {
         let plan = &self.plan.plan;
-        let (work, ring, run) = (
+        let (work, waits, run) = (
             (&plan.words, self.load),
-            plan.machinery.ring,
+            plan.machinery.waits,
             load::new_run(),
         );
         let groups = plan.subjects.iter().map(|subject| ThreadGroup {
-            members: load::members(subject, work, ring, run).collect(),
+            members: load::members(subject, work, waits, run).collect(),
             targets: plan.machinery.targets.clone(),
             sockets: subject.sockets.clone(),
         });

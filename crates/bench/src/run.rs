@@ -145,7 +145,7 @@ impl RunPlan {
     }
 
     fn fill(&self, subject: &LoadVolume, watch: &mut RunObserver<'_>) -> Result<(), RunError> {
-        let filled = load::fill(subject, self.words.seed, self.machinery.ring, watch);
+        let filled = load::fill(subject, self.words.seed, self.machinery.waits.ring, watch);
         filled.map_err(|cause| RunError::Fill {
             address: subject.address.clone(),
             cause,
@@ -162,7 +162,7 @@ impl RunPlan {
             if subject.address.starts_with("null:") {
                 return None;
             }
-            let holes = load::holes(subject, self.machinery.ring).ok()?;
+            let holes = load::holes(subject, self.machinery.waits.ring).ok()?;
             (holes != UnwrittenRange::None).then_some((subject.address.as_str(), holes))
         })
     }

@@ -20,7 +20,8 @@ use block::volume::{Context, CoreContext, Handle, Volume};
 use scsi::medium::{MediumOp, MediumResult, Now};
 
 use block::volumes::{SharedResources, Volumes, hand_on};
-use runtime::polling::{OF_A_CLIENT, PollMode, Polling};
+pub use runtime::polling::PollMode;
+use runtime::polling::{OF_A_CLIENT, Polling};
 
 /// A thread's use of some volumes. It belongs to the thread that made it.
 pub struct Worker {
@@ -34,6 +35,8 @@ pub struct Worker {
     /// Results of the volume that acts.
     results: Vec<(u64, MediumResult<BlockLease>)>,
     done: VecDeque<WorkerResult>,
+    /// How many operations have ended.
+    completed: u64,
 }
 
 /// What became of an operation.
@@ -71,10 +74,20 @@ impl Worker {
             attached,
             pool,
             start: Instant::now(),
-            polling: Polling::new(PollMode::Adaptive.within(processor_quota(), 1), OF_A_CLIENT),
+            polling: polling(PollMode::Adaptive),
             results: Vec::new(),
             done: VecDeque::new(),
+            completed: 0,
         })
+    }
+
+    /// The same, which spins when `mode` says.
+    #[must_use]
+    pub fn polls(self, mode: PollMode) -> Self {
+        Self {
+            polling: polling(mode),
+            ..self
+        }
     }
 
     /// The time since the worker was made: what the volumes go by.
@@ -152,7 +165,7 @@ impl Worker {
             over = true;
             // That something has left is nothing to do, as a rule.
             if !matches!(event, RingEvent::Sent { .. }) {
-                self.polling.arrived(now);
+                self.polling.arrived(now, self.completed);
             }
             self.event(now, event);
         }
@@ -207,6 +220,7 @@ impl Worker {
             now,
         };
         self.volumes.act(volume, &mut around, act);
+        self.completed += self.results.len() as u64;
         let done = |(id, result)| WorkerResult {
             volume: volume as usize,
             id,
@@ -214,4 +228,8 @@ impl Worker {
         };
         self.done.extend(self.results.drain(..).map(done));
     }
+}
+
+fn polling(mode: PollMode) -> Polling {
+    Polling::new(mode.within(processor_quota(), 1), OF_A_CLIENT)
 }

@@ -375,7 +375,10 @@ impl<R: Ring, P: Mailer> Core<R, P> {
                 nexus,
                 tag,
                 completed,
-            } => self.serve(now, nexus, |one| one.complete(tag, &completed)),
+            } => {
+                self.counts.completed += 1;
+                self.serve(now, nexus, |one| one.complete(tag, &completed));
+            }
             DeviceOutput::Aborted { nexus, tag } => self.serve(now, nexus, |one| one.aborted(tag)),
             DeviceOutput::Managed { nexus, id, result } => {
                 self.serve(now, nexus, |one| one.managed(id, result));

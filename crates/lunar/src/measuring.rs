@@ -7,18 +7,17 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use address::Address;
-use bench::load::RunError;
-use bench::load::{LoadResources, LoadVolume, UnwrittenRange};
+use bench::load::{LoadResources, LoadVolume, LoadWaits, RunError, UnwrittenRange};
 use bench::outcome::{RunResult, table};
 use bench::plan::{BlockSizes, FioOptions, Rw};
 use bench::run::{RunPlan, begun};
 use bench::{RunObserver, processes, report};
 use clap::Args;
-use engine::serve::options::RingKind;
+use engine::serve::options::{PollMode, RingKind};
 
 use crate::client::{open_options, quoted};
 use crate::progress_display::{INTERRUPTED, StatusLine};
-use crate::serve::args::RINGS;
+use crate::serve::args::{POLLS, RINGS};
 use crate::units::{choice, number, parse_size, parse_time};
 use crate::{VerbError, documents, log};
 
@@ -141,6 +140,10 @@ pub(crate) struct MeansArgs {
     #[arg(long, value_name = "RING", default_value = "auto", value_parser = choice(RINGS))]
     pub(crate) ring: RingKind,
 
+    /// When the threads of the load spin instead of sleeping
+    #[arg(long, value_name = "WHEN", default_value = "adaptive", value_parser = choice(POLLS))]
+    poll: PollMode,
+
     /// Process ID of the target, for its CPU time; may be repeated
     ///
     /// By default, the process at the other end of the connections, if it runs on this machine and
@@ -168,7 +171,10 @@ impl MeansArgs {
 
     pub(crate) fn machinery(&self) -> LoadResources {
         LoadResources {
-            ring: self.ring,
+            waits: LoadWaits {
+                ring: self.ring,
+                poll: self.poll,
+            },
             targets: self.target_pid.clone(),
         }
     }

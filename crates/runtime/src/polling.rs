@@ -1,8 +1,15 @@
 //! When a reactor spins in place of sleeping.
+//!
+//! It does so where that costs no more than sleeping, as something arrives soon enough; and where
+//! more gets done, which trials tell.
+
+mod trials;
 
 use std::time::Duration;
 
 use scsi::medium::Now;
+
+use self::trials::Trials;
 
 /// When a reactor spins in place of sleeping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,14 +44,17 @@ pub struct Polling {
     rest: IdleAction,
     /// For how long there is nothing to do, on average.
     idle: Duration,
+    trials: Trials,
+    /// There is nothing to do since then.
+    idle_since: Option<Now>,
 }
 
 /// What is done while there is nothing to do.
 #[derive(Clone, Copy, Debug)]
 enum IdleAction {
     None,
-    /// Spinning since then.
-    Spins(Now),
+    /// Spinning since then, for so long at the most.
+    Spins(Now, Duration),
     /// Sleeping since then.
     Sleeps(Now),
     /// Sleeping, after spinning in vain.
@@ -60,6 +70,10 @@ pub const OF_A_SERVER: Duration = Duration::from_micros(50);
 /// neither slept the answers would come in half the time, so he is the one to begin with it.
 pub const OF_A_CLIENT: Duration = Duration::from_micros(100);
 
+/// The longest idle time that is tried, as a multiple of `worth`. A thread that is idle for longer
+/// gets little more done by spinning.
+const IDLE_MAX: u32 = 3;
+
 impl Polling {
     /// A thread that spins for `worth` at the most where that is up to it.
     pub fn new(mode: PollMode, worth: Duration) -> Self {
@@ -68,15 +82,34 @@ impl Polling {
             worth,
             rest: IdleAction::None,
             idle: 4 * worth,
+            trials: Trials::new(IDLE_MAX * worth),
+            idle_since: None,
         }
+    }
+
+    /// For how long to spin, if at all.
+    fn limit(&self) -> Option<Duration> {
+        match self.trials.wants() {
+            Some(spins) => spins.then_some(IDLE_MAX * self.worth),
+            None if self.trials.pays() => Some(IDLE_MAX * self.worth),
+            None => self.is_cheap().then_some(self.worth),
+        }
+    }
+
+    /// Whether spinning costs no more than sleeping.
+    fn is_cheap(&self) -> bool {
+        self.idle < self.worth
     }
 
     /// For how long to wait, at most `patience`, when there is nothing to do at `now`.
     pub fn timeout(&mut self, now: Now, patience: Option<Duration>) -> Option<Duration> {
+        self.idle_since.get_or_insert(now);
         self.rest = match self.rest {
-            IdleAction::None if self.idle < self.worth => IdleAction::Spins(now),
-            IdleAction::None => IdleAction::Sleeps(now),
-            IdleAction::Spins(since) if now.saturating_sub(since) >= self.worth => {
+            IdleAction::None => match self.limit() {
+                Some(limit) => IdleAction::Spins(now, limit),
+                None => IdleAction::Sleeps(now),
+            },
+            IdleAction::Spins(since, limit) if now.saturating_sub(since) >= limit => {
                 IdleAction::GivenUp
             }
             rest => rest,
@@ -84,7 +117,7 @@ impl Polling {
         let spins = match self.mode {
             PollMode::Never => false,
             PollMode::Always => true,
-            PollMode::Adaptive => matches!(self.rest, IdleAction::Spins(_)),
+            PollMode::Adaptive => matches!(self.rest, IdleAction::Spins(..)),
         };
         if spins {
             Some(Duration::ZERO)
@@ -93,15 +126,23 @@ impl Polling {
         }
     }
 
-    /// Something to do has arrived by `now`.
-    pub fn arrived(&mut self, now: Now) {
+    /// Something to do has arrived by `now`. `done` is how many commands were carried out in all.
+    pub fn arrived(&mut self, now: Now, done: u64) {
+        let since = self.idle_since.take().unwrap_or(now);
+        let is_trial = self.trials.wants().is_some();
+        let idle = now.saturating_sub(since);
+        self.trials.arrived(now, idle, done, self.is_cheap());
         let idle = match std::mem::replace(&mut self.rest, IdleAction::None) {
             IdleAction::None => return,
-            IdleAction::Spins(since) => now.saturating_sub(since),
+            IdleAction::Spins(since, _) => now.saturating_sub(since),
             // Half of what a sleep costs is that it ends late.
             IdleAction::Sleeps(since) => now.saturating_sub(since + self.worth / 2),
             IdleAction::GivenUp => Duration::MAX,
         };
+        if is_trial {
+            // It is idle as the trial wants.
+            return;
+        }
         self.idle = (self.idle * 7 + idle.min(4 * self.worth)) / 8;
     }
 }

@@ -9,7 +9,6 @@ use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ::io::ring::RingKind;
 use block::lease::BlockLease;
 use client::pair::way_out;
 use client::worker::{Worker, WorkerResult};
@@ -18,7 +17,7 @@ use scsi::medium::{Extent, MediumError, MediumOp, MediumOutcome, MediumResult};
 
 use super::stamp::BlockStamp;
 use super::write_generations::{self, WriteGenerations};
-use super::{LoadVolume, fill};
+use super::{LoadVolume, LoadWaits, fill};
 use crate::load_threads::{LoadPhase, LoadThread, ThreadTotals};
 use crate::outcome::{DataDirection, Load};
 use crate::plan::{FioOptions, IoRegion};
@@ -79,12 +78,12 @@ const TRIES: usize = 8;
 const SPARE_MEMORY: usize = 16 << 20;
 
 impl<'a> LoadJob<'a> {
-    pub(super) fn run(task: &JobSpec<'_>, ring: RingKind, post: &LoadThread<'_>) -> ThreadTotals {
+    pub(super) fn run(task: &JobSpec<'_>, waits: LoadWaits, post: &LoadThread<'_>) -> ThreadTotals {
         let failed = |what: &str, cause: &dyn Display| ThreadTotals {
             failure: Some(format!("{}: {what}: {cause}", task.subject.address)),
             ..ThreadTotals::default()
         };
-        match LoadJob::new(task, ring, post) {
+        match LoadJob::new(task, waits, post) {
             Ok(mut job) => match job.work() {
                 Ok(()) => job.leave(),
                 Err(cause) => failed("the ring failed", &cause),
@@ -93,11 +92,12 @@ impl<'a> LoadJob<'a> {
         }
     }
 
-    fn new(task: &'a JobSpec<'a>, ring: RingKind, post: &'a LoadThread<'a>) -> io::Result<Self> {
+    fn new(task: &'a JobSpec<'a>, waits: LoadWaits, post: &'a LoadThread<'a>) -> io::Result<Self> {
         let (words, load, span) = (task.words, task.load, task.subject.span);
         let (bytes, depth) = (load.block_bytes as usize, load.depth as usize);
         let memory = bytes.next_power_of_two().max(4096) * 4 * 2 * depth + SPARE_MEMORY;
-        let worker = Worker::new(&[Arc::clone(&task.subject.volume)], ring, memory)?;
+        let worker = Worker::new(&[Arc::clone(&task.subject.volume)], waits.ring, memory)?;
+        let worker = worker.polls(waits.poll);
         let block_size = span.block_size;
         // Each block has one writer, else its content would not be known.
         let (part, parts) = if words.verify {

@@ -10,7 +10,7 @@ use ::io::ring::RingKind;
 use address::Address;
 use client::open::{self, OpenOptions};
 
-use super::{LoadResources, LoadVolume, Measured, UnwrittenRange, fill, holes, measure};
+use super::{LoadResources, LoadVolume, LoadWaits, Measured, UnwrittenRange, fill, holes, measure};
 use crate::load_threads::{LiveFigures, RunObserver};
 use crate::outcome::ResultRow;
 use crate::plan::{BlockSpan, FioOptions};
@@ -50,7 +50,7 @@ pub(crate) fn observed<T>(stop: bool, act: impl FnOnce(&mut RunObserver<'_>) -> 
 fn run_until(subjects: &[LoadVolume], words: &FioOptions, stop: bool) -> Measured {
     let load = words.load(words.rws[0], words.block_sizes[0]);
     let machinery = LoadResources {
-        ring: RingKind::Auto,
+        waits: LoadWaits::default(),
         targets: Vec::new(),
     };
     observed(stop, |watch| {

@@ -4,11 +4,9 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use ::io::ring::RingKind;
-
 use super::{RacePlan, order};
 use crate::load::tests::{subject, words};
-use crate::load::{LoadResources, RunError};
+use crate::load::{LoadResources, LoadWaits, RunError};
 use crate::load_threads::{LiveFigures, RunObserver};
 use crate::outcome::RunResult;
 use crate::plan::FioOptions;
@@ -23,7 +21,7 @@ fn plan(addresses: &[&str], words: &FioOptions) -> RacePlan {
                 .map(|address| subject(address, words))
                 .collect(),
             machinery: LoadResources {
-                ring: RingKind::Auto,
+                waits: LoadWaits::default(),
                 targets: Vec::new(),
             },
             fill: false,

@@ -12,10 +12,11 @@ use super::connection::{ConnectionPhase, CoreConnection, NexusState};
 use crate::mailbox::Mailer;
 use crate::survey::{CoreSurvey, CoreTime, FcLogin, LoginResult};
 
-/// What a core counts beside its device server, where nothing of it is on the path of I/O.
+/// What a core counts beside its device server.
 #[derive(Debug, Default)]
 pub(super) struct CoreCounts {
     idle: Now,
+    pub(super) completed: u64,
     logins: BTreeMap<(String, LoginResult), u64>,
 }
 
@@ -30,6 +31,12 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     /// The core had nothing to do for so long.
     pub fn was_idle(&mut self, time: Now) {
         self.counts.idle += time;
+    }
+
+    /// How many commands were completed.
+    #[must_use]
+    pub fn completed(&self) -> u64 {
+        self.counts.completed
     }
 
     /// Who asked may have left.

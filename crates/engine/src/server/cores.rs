@@ -194,7 +194,7 @@ fn drive(mut core: Core<AnyRing, CoreMailbox>, common: &Common) -> io::Result<()
         idle_since = now;
         was_busy = core.turn(now);
         if was_busy {
-            polling.arrived(now);
+            polling.arrived(now, core.completed());
         }
     }
     Ok(())

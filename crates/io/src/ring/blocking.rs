@@ -278,6 +278,42 @@ impl BlockingJob {
         }
     }
 
+    /// Whether [`Self::run_cached`] may do some of it: reads only. What a file system answers to a
+    /// write differs too much, and a write has to wait for a disk anyway when memory gets short.
+    pub(super) fn may_be_cached(&self) -> bool {
+        match self {
+            Self::Transfer(transfer) => {
+                matches!(transfer.direction, TransferDirection::Read)
+                    && transfer.file.supports_nowait()
+            }
+            _ => false,
+        }
+    }
+
+    /// Does as much of it as needs no waiting; gives back what is left. Only bytes that were moved
+    /// count: with this flag some kernels tell of an end of file that is none (preadv2(2), BUGS).
+    pub(super) fn run_cached(self) -> Result<io::Result<u64>, Self> {
+        let mut transfer = match self {
+            Self::Transfer(transfer) if !transfer.file.is_in_memory() => transfer,
+            job => return Ok(job.run()),
+        };
+        loop {
+            match once(&transfer, libc::RWF_NOWAIT) {
+                Ok(moved) if moved > 0 => {
+                    if let Some(result) = transfer.advance(Ok(moved)) {
+                        return Ok(result);
+                    }
+                    continue;
+                }
+                Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
+                    transfer.file.lacks_nowait();
+                }
+                _ => {}
+            }
+            return Err(Self::Transfer(transfer));
+        }
+    }
+
     pub(super) fn run(self) -> io::Result<u64> {
         match self {
             Self::Transfer(transfer) => run(transfer),
@@ -289,14 +325,14 @@ impl BlockingJob {
 
 fn run(mut transfer: Transfer) -> io::Result<u64> {
     loop {
-        if let Some(result) = transfer.advance(once(&transfer)) {
+        if let Some(result) = transfer.advance(once(&transfer, 0)) {
             return result;
         }
     }
 }
 
-/// One preadv2 or pwritev2.
-fn once(transfer: &Transfer) -> io::Result<usize> {
+/// One preadv2 or pwritev2, with these flags beside its own.
+fn once(transfer: &Transfer, extra_flags: i32) -> io::Result<usize> {
     let memory = libc::iovec {
         iov_base: transfer.address().cast(),
         iov_len: transfer.remaining(),
@@ -305,10 +341,12 @@ fn once(transfer: &Transfer) -> io::Result<usize> {
     let offset = transfer.position() as libc::off_t;
     let moved = match transfer.direction {
         // SAFETY: the memory is held by the starter of the job, until it is over.
-        TransferDirection::Read => unsafe { libc::preadv2(file, &raw const memory, 1, offset, 0) },
+        TransferDirection::Read => unsafe {
+            libc::preadv2(file, &raw const memory, 1, offset, extra_flags)
+        },
         // SAFETY: as above.
         TransferDirection::Write { flags } => unsafe {
-            libc::pwritev2(file, &raw const memory, 1, offset, flags)
+            libc::pwritev2(file, &raw const memory, 1, offset, flags | extra_flags)
         },
     };
     usize::try_from(moved).map_err(|_| io::Error::last_os_error())

@@ -4,7 +4,7 @@
 //! readiness is kept here, so that no I/O costs an `epoll_ctl`, and a receive is tried only when
 //! something is there. Sends are tried at once in `wait`. Bytes are received when the event is
 //! asked for, in a buffer that is still in the cache from the one before. Files are read and
-//! written by threads; those that lie in memory in `wait`.
+//! written by threads; those that lie in memory in `wait`, and what is in the cache.
 
 mod listen;
 mod socket;
@@ -216,7 +216,10 @@ impl EpollRing {
 
     fn do_at_once(&mut self) {
         while let Some((key, job)) = self.at_once.next() {
-            self.file_over(key, job.run());
+            match job.run_cached() {
+                Ok(result) => self.file_over(key, result),
+                Err(rest) => self.jobs.push((key, rest)),
+            }
         }
     }
 
@@ -278,9 +281,9 @@ impl Ring for EpollRing {
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         drain_stores();
-        self.blocking.start(&mut self.jobs);
         self.send_all();
         self.do_at_once();
+        self.blocking.start(&mut self.jobs);
         let sockets = &self.sockets;
         let ready = |key: &u32| {
             sockets
@@ -288,7 +291,7 @@ impl Ring for EpollRing {
                 .is_some_and(EpollSocket::may_receive)
         };
         self.readable.extend(self.asked.drain(..).filter(ready));
-        let idle = self.events.is_empty() && self.readable.is_empty();
+        let idle = self.events.is_empty() && self.readable.is_empty() && self.at_once.is_empty();
         self.listeners.resume(&self.epoll)?;
         self.poll(if idle { timeout } else { Some(Duration::ZERO) })?;
         self.note_polled();
@@ -404,7 +407,7 @@ impl FileRing for EpollRing {
     fn file(&mut self, token: Token, op: FileOp) {
         let (pending, job) = PendingFile::new(token, op);
         let key = self.files.insert(pending);
-        if job.never_waits() {
+        if job.never_waits() || job.may_be_cached() {
             self.at_once.push(key, job);
         } else {
             self.jobs.push((key, job));

@@ -5,8 +5,9 @@ use std::ops::Deref;
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use rustix::fs::FileType;
+use rustix::fs::{FileType, OFlags};
 
 use super::blocking::BlockingJob;
 use super::{FileOp, Token};
@@ -17,6 +18,8 @@ use crate::memory::Buffer;
 pub struct RingFile {
     fd: OwnedFd,
     in_memory: bool,
+    /// Whether `RWF_NOWAIT` can be asked for, as far as is known.
+    supports_nowait: AtomicBool,
 }
 
 impl RingFile {
@@ -24,13 +27,29 @@ impl RingFile {
     #[must_use]
     pub fn new(fd: OwnedFd) -> Self {
         let in_memory = is_regular(&fd) && is_of_memory(&fd);
-        Self { fd, in_memory }
+        let supports_nowait = AtomicBool::new(!is_direct(&fd));
+        Self {
+            fd,
+            in_memory,
+            supports_nowait,
+        }
     }
 
     /// Whether it lies in memory: there is no device to wait for, only pages that were swapped out,
     /// and what else writes or unmaps the same file at that moment.
     pub(super) fn is_in_memory(&self) -> bool {
         self.in_memory
+    }
+
+    /// Whether a read can be tried that fails where it would wait (`RWF_NOWAIT`). With O_DIRECT it
+    /// would wait for the device all the same, once it had begun.
+    pub(super) fn supports_nowait(&self) -> bool {
+        self.supports_nowait.load(Relaxed)
+    }
+
+    /// The kernel has told that it cannot.
+    pub(super) fn lacks_nowait(&self) {
+        self.supports_nowait.store(false, Relaxed);
     }
 }
 
@@ -40,6 +59,11 @@ impl Deref for RingFile {
     fn deref(&self) -> &OwnedFd {
         &self.fd
     }
+}
+
+fn is_direct(fd: &OwnedFd) -> bool {
+    let flags = rustix::fs::fcntl_getfl(fd);
+    flags.is_ok_and(|flags| flags.contains(OFlags::DIRECT))
 }
 
 /// Of a device the kernel tells the file system of its node, which is in memory as a rule.

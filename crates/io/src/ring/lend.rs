@@ -99,6 +99,10 @@ impl Lender {
         Some(id)
     }
 
+    pub(super) fn has_free(&self) -> bool {
+        !self.free.borrow().ids.is_empty()
+    }
+
     pub(super) fn give_back(&self, id: u16) {
         self.free.borrow_mut().give_back(id);
     }
@@ -134,12 +138,18 @@ impl Lender {
     /// Receives what is there, without waiting, behind the first `len` bytes of a buffer that was
     /// taken; returns how many bytes it holds then. An error is left for the next receive to tell.
     pub(super) fn top_up(&self, id: u16, len: usize, socket: &OwnedFd) -> usize {
+        len + self.receive(id, len, socket).unwrap_or(0)
+    }
+
+    /// Receives what is there, without waiting, behind the first `len` bytes of a buffer that was
+    /// taken; returns how many more bytes.
+    pub(super) fn receive(&self, id: u16, len: usize, socket: &OwnedFd) -> io::Result<usize> {
         assert!(len <= LENT_BYTES, "{len} bytes received");
         let to = self.address(id).as_ptr().wrapping_add(len).cast();
         let flags = libc::MSG_DONTWAIT;
         // SAFETY: the rest of the buffer is mapped, and was taken for this call.
         let more = unsafe { libc::recv(socket.as_raw_fd(), to, LENT_BYTES - len, flags) };
-        len + usize::try_from(more).unwrap_or(0)
+        usize::try_from(more).map_err(|_| io::Error::last_os_error())
     }
 
     /// Lends what was received in a buffer that was taken.

@@ -5,6 +5,7 @@ mod files;
 mod limits;
 mod listening;
 mod sockets;
+mod spinning;
 mod trims;
 mod waiting;
 

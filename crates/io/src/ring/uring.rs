@@ -3,15 +3,17 @@
 //! `wait` is one system call, which submits whatever was asked for and waits. A receive names no
 //! buffer: the kernel chooses one of few when bytes come, so that thousands of idle connections
 //! hold none and a busy one finds them in the cache. A send is one SENDMSG that the kernel carries
-//! on with until all has left. Files are read and written by the kernel too; those that lie in
-//! memory by plain system calls in `wait`.
+//! on with until all has left. While the thread spins it receives and sends by itself
+//! (`uring/hot.rs`). Files are read and written by the kernel too; those that lie in memory by
+//! plain system calls in `wait`.
 //!
 //! An operation owns what it points to until its completion was taken; a socket that is closed
 //! stays until then, and a ring that is dropped waits.
 
 mod buffers;
+mod file;
+mod hot;
 mod listen;
-mod op;
 mod queue;
 mod socket;
 
@@ -21,22 +23,20 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use io_uring::types::{Fd, FsyncFlags, Timespec};
+use io_uring::types::{Fd, Timespec};
 use io_uring::{cqueue, opcode};
 use slab::Slab;
 
 use self::buffers::Buffers;
+use self::file::FileTask;
+use self::hot::{HOT_MAX, HotSockets};
 use self::listen::Listeners;
-use self::op::{FileTask, FileWork, Op, transfer_entry};
-use self::queue::UringQueue;
-use self::socket::{CompletionStep, UringSocket, result_of};
+use self::queue::{Op, UringQueue};
+use self::socket::{CompletionStep, UringSocket};
 use super::bell::{Bell, DONE, WOKEN};
 use super::blocking::{Blocking, BlockingJob, ImmediateJobs};
-use super::file::PendingFile;
 use super::lend::Received;
-use super::{
-    FileOp, FileRing, PAUSE, Ring, RingEvent, SendBatch, SocketId, SocketRing, Token, Waker,
-};
+use super::{PAUSE, Ring, RingEvent, SendBatch, SocketId, SocketRing, Token, Waker};
 use crate::memory::drain_stores;
 
 /// Where the kernel reads how long a pause is.
@@ -51,6 +51,7 @@ pub struct UringRing {
     buffers: Buffers,
     bell: Arc<Bell>,
     sockets: Slab<UringSocket>,
+    hot: HotSockets,
     listeners: Listeners,
     watched: Slab<(Arc<OwnedFd>, Token)>,
     paused: Slab<Token>,
@@ -90,6 +91,7 @@ impl UringRing {
             blocking: Blocking::new(&bell)?,
             bell,
             sockets: Slab::new(),
+            hot: HotSockets::new(),
             listeners: Listeners::default(),
             watched: Slab::new(),
             paused: Slab::new(),
@@ -98,7 +100,8 @@ impl UringRing {
             at_once: ImmediateJobs::default(),
             done: Vec::new(),
             starved: VecDeque::new(),
-            events: VecDeque::new(),
+            // What was received and sent without the kernel's queues takes no memory.
+            events: VecDeque::with_capacity(2 * HOT_MAX),
             found: 0,
             late: false,
         };
@@ -141,14 +144,6 @@ impl UringRing {
         if let Some(entry) = self.listeners.arm(key) {
             // SAFETY: it points to nothing, and the socket stays until the accept is over.
             unsafe { self.queue.push(entry, Op::Accept(key)) };
-        }
-    }
-
-    fn submit_transfer(&mut self, key: u32) {
-        let task = self.files.get(key as usize);
-        if let Some(FileWork::Transfer(transfer)) = task.map(|task| &task.work) {
-            // SAFETY: the task holds the buffer and the file until the operation is over.
-            unsafe { self.queue.push(transfer_entry(transfer), Op::File(key)) };
         }
     }
 
@@ -205,31 +200,6 @@ impl UringRing {
             CompletionStep::Again | CompletionStep::Starved => self.submit_send(key),
         }
         None
-    }
-
-    fn transferred(&mut self, key: u32, completion: &cqueue::Entry) -> Option<RingEvent<Received>> {
-        let moved = result_of(completion);
-        let task = self.files.get_mut(key as usize)?;
-        let result = match &mut task.work {
-            FileWork::Transfer(transfer) => transfer.advance(moved),
-            FileWork::DataSync(_) | FileWork::Elsewhere => Some(moved.map(|_| 0)),
-        };
-        match result {
-            Some(result) => Some(self.file_over(key as usize, result)),
-            None => {
-                self.submit_transfer(key);
-                None
-            }
-        }
-    }
-
-    fn file_over(&mut self, key: usize, result: io::Result<u64>) -> RingEvent<Received> {
-        let PendingFile { token, buffer } = self.files.remove(key).pending;
-        RingEvent::File {
-            token,
-            result,
-            buffer,
-        }
     }
 
     fn do_at_once(&mut self) {
@@ -317,6 +287,12 @@ impl Ring for UringRing {
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         drain_stores();
         self.blocking.start(&mut self.jobs);
+        let has_buffers = self.buffers.has_free();
+        self.hot
+            .before_wait(timeout, self.sockets.len(), has_buffers);
+        while let Some(key) = self.hot.next_cold() {
+            self.submit_receive(key);
+        }
         self.hand_over_buffers();
         for key in self.listeners.resume() {
             self.submit_accept(key);
@@ -328,6 +304,7 @@ impl Ring for UringRing {
         }
         let entered = self.enter(timeout);
         self.answer_bell();
+        self.receive_hot();
         self.found = self.queue.completed();
         self.late = self.found > MANY;
         entered
@@ -376,7 +353,9 @@ impl SocketRing for UringRing {
     fn receive(&mut self, socket: SocketId, token: Token) {
         if let Some(entry) = self.sockets.get_mut(socket.0 as usize) {
             entry.ask_receive(token);
-            self.submit_receive(socket.0);
+            if !self.hot.take(socket.0) {
+                self.submit_receive(socket.0);
+            }
         }
     }
 
@@ -385,6 +364,11 @@ impl SocketRing for UringRing {
             return;
         };
         if entry.ask_send(token, batch) {
+            if self.hot.spins()
+                && let Some(sent) = entry.sent_now()
+            {
+                return self.events.push_back(sent);
+            }
             self.submit_send(socket.0);
         } else {
             self.events.extend(entry.end_send(Ok(())));
@@ -427,43 +411,14 @@ impl SocketRing for UringRing {
             return;
         };
         entry.close();
+        if self.hot.forget(socket.0) {
+            self.events.extend(entry.cancel_receive());
+        }
         if let Some(at) = self.starved.iter().position(|key| *key == socket.0) {
             self.starved.remove(at);
             self.events.extend(entry.cancel_receive());
         }
         self.forget_closed(socket.0);
-    }
-}
-
-impl FileRing for UringRing {
-    fn file(&mut self, token: Token, op: FileOp) {
-        let (pending, job) = PendingFile::new(token, op);
-        let entry = self.files.vacant_entry();
-        let key = entry.key() as u32;
-        match job {
-            job if job.never_waits() => {
-                let work = FileWork::Elsewhere;
-                entry.insert(FileTask { pending, work });
-                self.at_once.push(key as usize, job);
-            }
-            BlockingJob::Transfer(transfer) => {
-                let work = FileWork::Transfer(transfer);
-                entry.insert(FileTask { pending, work });
-                self.submit_transfer(key);
-            }
-            BlockingJob::DataSync(file) => {
-                let sync = opcode::Fsync::new(Fd(file.as_raw_fd())).flags(FsyncFlags::DATASYNC);
-                let work = FileWork::DataSync(file);
-                entry.insert(FileTask { pending, work });
-                // SAFETY: it points to nothing, and the task holds the file until it is over.
-                unsafe { self.queue.push(sync.build(), Op::File(key)) };
-            }
-            call @ (BlockingJob::Call(_) | BlockingJob::Apart(..)) => {
-                let work = FileWork::Elsewhere;
-                entry.insert(FileTask { pending, work });
-                self.jobs.push((key as usize, call));
-            }
-        }
     }
 }
 

@@ -314,7 +314,7 @@ pub(crate) const RINGS: &Choices<RingKind> = &[
 ];
 
 /// `--poll`.
-const POLLS: &Choices<PollMode> = &[
+pub(crate) const POLLS: &Choices<PollMode> = &[
     ("never", Some("Never"), PollMode::Never),
     (
         "adaptive",

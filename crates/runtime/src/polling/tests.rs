@@ -12,7 +12,7 @@ fn after_idling(mode: PollMode, idle: Duration) -> (Polling, Duration) {
     for _ in 0..100 {
         polling.timeout(now, SLEEP);
         now += idle;
-        polling.arrived(now);
+        polling.arrived(now, 0);
         now += Duration::from_millis(1);
     }
     (polling, now)
@@ -52,7 +52,7 @@ fn who_spun_in_vain_a_few_times_sleeps() {
         polling.timeout(now, SLEEP);
         now += WORTH_SPINNING;
         polling.timeout(now, SLEEP);
-        polling.arrived(now);
+        polling.arrived(now, 0);
     }
     assert_eq!(polling.timeout(now, SLEEP), SLEEP);
 }
@@ -71,4 +71,110 @@ fn a_reactor_does_not_spin_where_its_time_is_rationed() {
     assert_eq!(within(PollMode::Adaptive, Some(2.0), 2), PollMode::Adaptive);
     assert_eq!(within(PollMode::Adaptive, None, 64), PollMode::Adaptive);
     assert_eq!(within(PollMode::Always, Some(0.5), 1), PollMode::Always);
+}
+
+/// A reactor under a load, with what it has done of it.
+struct Loaded {
+    polling: Polling,
+    now: Duration,
+    done: u64,
+}
+
+/// How much of a load found the reactor spinning.
+struct Shares {
+    /// Of what arrived.
+    spun: f64,
+    /// Of the time.
+    spinning: f64,
+}
+
+const US: Duration = Duration::from_micros(1);
+
+impl Loaded {
+    fn new() -> Self {
+        Self {
+            polling: Polling::new(PollMode::Adaptive, WORTH_SPINNING),
+            now: Duration::ZERO,
+            done: 0,
+        }
+    }
+
+    /// So many times something arrives, `gap` after it was waited for: that knows how long is
+    /// spun.
+    fn arrivals(&mut self, count: u32, mut gap: impl FnMut(bool) -> Duration) -> Shares {
+        let (begun, mut spun, mut spinning) = (self.now, 0, Duration::ZERO);
+        for _ in 0..count {
+            let since = self.now;
+            let spins = |one: &mut Self| one.polling.timeout(one.now, SLEEP) == SPIN;
+            let mut is_awake = spins(self);
+            let mut end = since + gap(is_awake);
+            while is_awake && self.now < end {
+                self.now = end.min(self.now + 5 * US);
+                if self.now < end && !spins(self) {
+                    is_awake = false;
+                    end = end.max(since + gap(false));
+                }
+            }
+            spinning += self.now - since;
+            spun += u32::from(is_awake);
+            self.now = end;
+            self.done += 1;
+            self.polling.arrived(end, self.done);
+            self.now += 10 * US;
+        }
+        Shares {
+            spun: f64::from(spun) / f64::from(count),
+            spinning: spinning.as_secs_f64() / (self.now - begun).as_secs_f64(),
+        }
+    }
+}
+
+/// Peers in lock-step: what is answered later comes back later, by both wakeups.
+fn lock_step(spins: bool) -> Duration {
+    if spins { 80 * US } else { 140 * US }
+}
+
+#[test]
+fn a_reactor_spins_where_more_gets_done() {
+    let mut loaded = Loaded::new();
+    assert!(
+        loaded.arrivals(1000, lock_step).spun > 0.5,
+        "the first 0.1 s"
+    );
+    assert!(loaded.arrivals(100_000, lock_step).spun > 0.99);
+}
+
+#[test]
+fn a_reactor_sleeps_where_no_more_gets_done() {
+    let mut loaded = Loaded::new();
+    loaded.arrivals(1000, |_| 120 * US);
+    assert!(loaded.arrivals(100_000, |_| 120 * US).spinning < 0.01);
+}
+
+#[test]
+fn arrivals_by_chance_are_seldom_taken_for_a_gain() {
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut loaded = Loaded::new();
+    let mut gap = |_| (-120.0 * random.f64().max(1e-9).ln()) as u32 * US;
+    loaded.arrivals(1000, &mut gap);
+    assert!(loaded.arrivals(100_000, gap).spinning < 0.05);
+}
+
+#[test]
+fn trials_that_come_to_nothing_are_seldom() {
+    let mut random = fastrand::Rng::with_seed(1);
+    let mut loaded = Loaded::new();
+    // About as long as is tried at all.
+    let mut gap = |_| random.u32(0..300) * US;
+    loaded.arrivals(1000, &mut gap);
+    assert!(loaded.arrivals(100_000, gap).spinning < 0.05);
+}
+
+#[test]
+fn a_reactor_does_not_spin_for_a_thousand_a_second() {
+    let mut loaded = Loaded::new();
+    assert!(loaded.arrivals(10_000, |_| 990 * US).spun < 1e-9);
+    loaded.arrivals(10_000, lock_step);
+    let shares = loaded.arrivals(10_000, |_| 990 * US);
+    assert!(shares.spinning < 0.005, "after another load");
 }

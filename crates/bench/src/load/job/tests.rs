@@ -1,9 +1,9 @@
 //! A job on the test's own thread.
 
 use ::io::counting::{CountingAllocator, allocations};
-use ::io::ring::RingKind;
 
 use super::{JobSpec, LoadJob};
+use crate::load::LoadWaits;
 use crate::load::tests::{subject, words};
 use crate::load_threads::LoadPhase;
 use crate::load_threads::tests::{self as threads, TestLead};
@@ -25,7 +25,12 @@ fn led<T>(
         number: 0,
         run: 1,
     };
-    threads::led(|post, lead| act(LoadJob::new(&task, RingKind::Auto, post).unwrap(), lead))
+    threads::led(|post, lead| {
+        act(
+            LoadJob::new(&task, LoadWaits::default(), post).unwrap(),
+            lead,
+        )
+    })
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! Files.
 
 use std::fs;
+use std::io::IoSliceMut;
+use std::num::NonZeroU64;
 use std::os::unix::fs::FileExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 
-use rustix::fs::{MemfdFlags, Mode, OFlags};
+use rustix::fs::{Advice, MemfdFlags, Mode, OFlags};
+use rustix::io::ReadWriteFlags;
 
 use super::*;
 use crate::memory::Pool;
@@ -15,6 +18,8 @@ super::on_every_ring! {
     what_is_written_is_read
     many_operations_are_under_way_at_once
     what_lies_in_memory_is_over_within_the_next_wait
+    what_is_in_the_cache_is_over_within_the_next_wait
+    what_is_in_the_cache_in_part_is_read_whole
     a_read_past_the_end_is_an_error
     a_direct_read_of_a_file_that_ends_within_a_block_is_an_error
     an_error_is_told_with_the_buffer
@@ -146,6 +151,46 @@ fn a_device_whose_node_lies_in_memory_does_not() {
     assert!(!RingFile::new(null.into()).is_in_memory());
     let [(memory, _), _] = temporaries();
     assert!(memory.is_in_memory());
+}
+
+/// A file on the disk with this in the cache; `None` where its file system does not tell whether a
+/// read would wait.
+fn cached(bytes: &[u8]) -> Option<(Arc<RingFile>, fs::File)> {
+    let [_, (fd, file)] = temporaries();
+    file.write_all_at(bytes, 0).unwrap();
+    let mut byte = [0];
+    let mut into = [IoSliceMut::new(&mut byte)];
+    let read = rustix::io::preadv2(&file, &mut into, 0, ReadWriteFlags::NOWAIT);
+    read.is_ok().then_some((fd, file))
+}
+
+fn what_is_in_the_cache_is_over_within_the_next_wait(ring: &mut AnyRing) {
+    let bytes = pattern(8192);
+    let Some((fd, _file)) = cached(&bytes) else {
+        return;
+    };
+    ring.file(Token(1), read(&fd, 4096, 4096));
+    ring.wait(Some(Duration::ZERO)).unwrap();
+    let Some(RingEvent::File { result, buffer, .. }) = ring.next_event() else {
+        panic!("it is not over");
+    };
+    assert_eq!(result.unwrap(), 4096);
+    assert_eq!(buffer.unwrap().difference(&filled(&bytes[4096..])), None);
+}
+
+fn what_is_in_the_cache_in_part_is_read_whole(ring: &mut AnyRing) {
+    let bytes = pattern(256 << 10);
+    let Some((fd, file)) = cached(&bytes) else {
+        return;
+    };
+    // The second half is read from the disk.
+    file.sync_all().unwrap();
+    let half = Some(NonZeroU64::new(128 << 10).unwrap());
+    rustix::fs::fadvise(&file, 128 << 10, half, Advice::DontNeed).unwrap();
+    ring.file(Token(1), read(&fd, 0, bytes.len()));
+    let (read, buffer) = done(ring, 1);
+    assert_eq!(read, 256 << 10);
+    assert_eq!(buffer.unwrap().difference(&filled(&bytes)), None);
 }
 
 fn a_read_past_the_end_is_an_error(ring: &mut AnyRing) {

@@ -155,6 +155,36 @@ impl Buffers {
         unsafe { self.lender.lend(id, len) }
     }
 
+    /// Whether the kernel does not have all of them.
+    pub(super) fn has_free(&self) -> bool {
+        self.lender.has_free()
+    }
+
+    /// Receives what a socket has, without waiting: `None` if that is nothing yet, or there is no
+    /// buffer.
+    pub(super) fn receive_now(&self, socket: &OwnedFd) -> Option<io::Result<Received>> {
+        let id = self.lender.take()?;
+        let received = self.lender.receive(id, 0, socket);
+        if let Ok(len) = received
+            && len > 0
+        {
+            // SAFETY: it was taken, and gets back only by way of the lender.
+            return Some(Ok(unsafe { self.lender.lend(id, len) }));
+        }
+        self.lender.give_back(id);
+        match received {
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+                ) =>
+            {
+                None
+            }
+            received => Some(received.map(|_| self.nothing())),
+        }
+    }
+
     /// No bytes at all.
     pub(super) fn nothing(&self) -> Received {
         self.lender.nothing()

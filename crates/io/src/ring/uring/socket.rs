@@ -87,6 +87,25 @@ impl UringSocket {
         Some(batch)
     }
 
+    /// Sends what the socket takes without waiting; tells of it as an event if that was all.
+    pub(super) fn sent_now(&mut self) -> Option<RingEvent<Received>> {
+        let token = self.send.as_ref()?.0;
+        let batch = self.send_now()?;
+        let result = Ok(());
+        Some(RingEvent::Sent {
+            token,
+            batch,
+            result,
+        })
+    }
+
+    /// Receives what is there, if anything is, for a receive that the kernel does not have.
+    pub(super) fn received_now(&mut self, buffers: &Buffers) -> Option<RingEvent<Received>> {
+        let bytes = buffers.receive_now(&self.fd)?;
+        let token = self.receive.take()?;
+        Some(RingEvent::Received { token, bytes })
+    }
+
     /// `late` says that the completion has waited behind many others.
     pub(super) fn received(
         &mut self,

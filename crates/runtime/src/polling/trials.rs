@@ -1,0 +1,200 @@
+//! Whether more gets done while a thread spins, found out by trial.
+//!
+//! How long a thread is idle does not tell what it would gain by spinning. Peers that wait for
+//! answers are done with them later where each answer has to wake its thread first, and then wake
+//! ours: with as many commands in flight the two may get half as much done. Peers that come when
+//! they like get no more done however fast they are answered. So the two ways take turns for a
+//! moment, and what was carried out is counted.
+
+use std::time::Duration;
+
+use scsi::medium::Now;
+
+/// Arrivals of a window, at the least. Fewer would tell a busy moment from a gain less well.
+const WINDOW: u32 = 32;
+
+/// How long it is, at the least. Where many commands are in flight, it takes both ends some round
+/// trips until their answers come as they do the other way.
+const WINDOW_TIME: Duration = Duration::from_millis(2);
+
+/// Pairs of windows of a trial, one of either way; spinning is the first of one and the second of
+/// the next, so that a load that grows favours neither.
+const PAIRS: u32 = 8;
+
+/// Pairs that have to show a gain. Where arrivals come by chance so many do in one trial of thirty.
+const GAINS: u32 = PAIRS - 1;
+
+/// What is to be gained in all: a tenth.
+const GAIN: [u128; 2] = [11, 10];
+
+/// A verdict stands for this multiple of the time that its trial took. Half of a trial is spent the
+/// worse way, so that is less than a hundredth of the time.
+const STANDS: u32 = 64;
+
+/// The same of a gain that was not seen before, and where the load has become twice what it was, or
+/// half.
+const STANDS_BRIEFLY: u32 = 8;
+
+/// What happened in a window.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    arrivals: u32,
+    done: u64,
+    idle: Duration,
+    time: Duration,
+}
+
+impl Count {
+    fn add(&mut self, other: Self) {
+        self.arrivals += other.arrivals;
+        self.done += other.done;
+        self.idle += other.idle;
+        self.time += other.time;
+    }
+
+    /// Whether more was done in it in as much time, by this ratio.
+    fn exceeds(self, other: Self, [times, by]: [u128; 2]) -> bool {
+        let own = u128::from(self.done) * other.time.as_nanos();
+        let others = u128::from(other.done) * self.time.as_nanos();
+        by * own > times * others
+    }
+
+    /// Whether twice as much is done as in the other, or half.
+    fn is_unlike(self, other: Self) -> bool {
+        self.exceeds(other, [2, 1]) || other.exceeds(self, [2, 1])
+    }
+}
+
+/// The trials of a thread.
+#[derive(Clone, Debug)]
+pub(super) struct Trials {
+    /// A thread that is idle for longer at a time gains nothing that shows.
+    idle_max: Duration,
+    /// The window that is under way, its begin, and what had been done by then.
+    window: Count,
+    since: Now,
+    done: u64,
+    trial: Option<Trial>,
+    /// What the last trial found, and the load that it found it with.
+    pays: bool,
+    load: Count,
+    /// The next one is due then; where the load is unlike that one, earlier.
+    due: Now,
+    due_unlike: Now,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Trial {
+    windows: u32,
+    /// Of windows of sleeping, and of spinning.
+    counts: [Count; 2],
+    /// The first window of the pair.
+    first: Count,
+    /// Pairs in which more was done by spinning.
+    gains: u32,
+}
+
+impl Trials {
+    pub(super) fn new(idle_max: Duration) -> Self {
+        Self {
+            idle_max,
+            window: Count::default(),
+            since: Now::ZERO,
+            done: 0,
+            trial: None,
+            pays: false,
+            load: Count::default(),
+            due: Now::ZERO,
+            due_unlike: Now::ZERO,
+        }
+    }
+
+    /// Which way a trial wants, if there is one.
+    pub(super) fn wants(&self) -> Option<bool> {
+        self.trial.as_ref().map(Trial::spins)
+    }
+
+    /// Whether spinning pays, as far as is known.
+    pub(super) const fn pays(&self) -> bool {
+        self.pays
+    }
+
+    /// Something to do has arrived by `now` after `idle`; `done` have been carried out in all. No
+    /// trial begins where the thread spins anyway.
+    pub(super) fn arrived(&mut self, now: Now, idle: Duration, done: u64, spins_anyway: bool) {
+        self.window.arrivals += 1;
+        self.window.idle += idle;
+        if self.window.arrivals < WINDOW || now.saturating_sub(self.since) < WINDOW_TIME {
+            return;
+        }
+        let mut window = std::mem::take(&mut self.window);
+        window.time = now.saturating_sub(self.since);
+        window.done = done - self.done;
+        (self.since, self.done) = (now, done);
+        if window.idle > self.idle_max * window.arrivals {
+            if let Some(trial) = self.trial.take() {
+                self.rest(now, STANDS, trial.took() + window.time);
+            } else if self.pays {
+                // It may have been a pause.
+                self.due = now;
+            }
+            self.pays = false;
+        } else if let Some(trial) = &mut self.trial {
+            trial.count(window);
+            if trial.windows == 2 * PAIRS {
+                self.judge(now);
+            }
+        } else if !spins_anyway && window.done > 0 && self.is_due(now, window) {
+            self.trial = Some(Trial::default());
+        }
+    }
+
+    fn is_due(&self, now: Now, window: Count) -> bool {
+        now >= self.due || now >= self.due_unlike && window.is_unlike(self.load)
+    }
+
+    fn judge(&mut self, now: Now) {
+        let Some(trial) = self.trial.take() else {
+            return;
+        };
+        let [sleeping, spinning] = trial.counts;
+        let pays = trial.gains >= GAINS && spinning.exceeds(sleeping, GAIN);
+        let is_new = pays && !self.pays;
+        self.pays = pays;
+        self.load = trial.counts[usize::from(pays)];
+        let times = if is_new { STANDS_BRIEFLY } else { STANDS };
+        self.rest(now, times, trial.took());
+    }
+
+    /// No trial for so many times as long as the last one took.
+    fn rest(&mut self, now: Now, times: u32, took: Duration) {
+        self.due_unlike = now + STANDS_BRIEFLY * took;
+        self.due = now + times * took;
+    }
+}
+
+impl Trial {
+    fn spins(&self) -> bool {
+        matches!(self.windows % 4, 0 | 3)
+    }
+
+    fn took(&self) -> Duration {
+        self.counts.iter().map(|count| count.time).sum()
+    }
+
+    fn count(&mut self, window: Count) {
+        let spins = self.spins();
+        if self.windows.is_multiple_of(2) {
+            self.first = window;
+        } else {
+            let (more, less) = if spins {
+                (window, self.first)
+            } else {
+                (self.first, window)
+            };
+            self.gains += u32::from(more.exceeds(less, [1, 1]));
+        }
+        self.counts[usize::from(spins)].add(window);
+        self.windows += 1;
+    }
+}
