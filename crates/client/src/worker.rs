@@ -21,7 +21,7 @@ use scsi::medium::{MediumOp, MediumResult, Now};
 
 use block::volumes::{SharedResources, Volumes, hand_on};
 pub use runtime::polling::PollMode;
-use runtime::polling::{OF_A_CLIENT, Polling};
+use runtime::polling::{OF_A_CLIENT, Polling, thread_time};
 
 /// A thread's use of some volumes. It belongs to the thread that made it.
 pub struct Worker {
@@ -165,7 +165,7 @@ impl Worker {
             over = true;
             // That something has left is nothing to do, as a rule.
             if !matches!(event, RingEvent::Sent { .. }) {
-                self.polling.arrived(now, self.completed);
+                self.polling.arrived(now, self.completed, thread_time);
             }
             self.event(now, event);
         }

@@ -70,9 +70,16 @@ pub const OF_A_SERVER: Duration = Duration::from_micros(50);
 /// neither slept the answers would come in half the time, so he is the one to begin with it.
 pub const OF_A_CLIENT: Duration = Duration::from_micros(100);
 
-/// The longest idle time that is tried, as a multiple of `worth`. A thread that is idle for longer
-/// gets little more done by spinning.
-const IDLE_MAX: u32 = 3;
+/// The longest idle time that is tried: it is longer than two wakeups take in a virtual machine. A
+/// thread that is idle for longer gets little more done by spinning.
+const IDLE_MAX: Duration = Duration::from_micros(400);
+
+/// The CPU time of this thread.
+#[must_use]
+pub fn thread_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}
 
 impl Polling {
     /// A thread that spins for `worth` at the most where that is up to it.
@@ -82,7 +89,7 @@ impl Polling {
             worth,
             rest: IdleAction::None,
             idle: 4 * worth,
-            trials: Trials::new(IDLE_MAX * worth),
+            trials: Trials::new(IDLE_MAX),
             idle_since: None,
         }
     }
@@ -90,8 +97,8 @@ impl Polling {
     /// For how long to spin, if at all.
     fn limit(&self) -> Option<Duration> {
         match self.trials.wants() {
-            Some(spins) => spins.then_some(IDLE_MAX * self.worth),
-            None if self.trials.pays() => Some(IDLE_MAX * self.worth),
+            Some(spins) => spins.then_some(IDLE_MAX),
+            None if self.trials.pays() => Some(IDLE_MAX),
             None => self.is_cheap().then_some(self.worth),
         }
     }
@@ -126,12 +133,15 @@ impl Polling {
         }
     }
 
-    /// Something to do has arrived by `now`. `done` is how many commands were carried out in all.
-    pub fn arrived(&mut self, now: Now, done: u64) {
+    /// Something to do has arrived by `now`. `done` is how many commands were carried out in all,
+    /// and `busy` tells the CPU time of this thread: [`thread_time`].
+    pub fn arrived(&mut self, now: Now, done: u64, busy: impl FnOnce() -> Duration) {
         let since = self.idle_since.take().unwrap_or(now);
         let is_trial = self.trials.wants().is_some();
         let idle = now.saturating_sub(since);
-        self.trials.arrived(now, idle, done, self.is_cheap());
+        if self.trials.arrived(now, idle) {
+            self.trials.end_window(now, done, busy(), self.is_cheap());
+        }
         let idle = match std::mem::replace(&mut self.rest, IdleAction::None) {
             IdleAction::None => return,
             IdleAction::Spins(since, _) => now.saturating_sub(since),

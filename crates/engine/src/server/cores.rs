@@ -18,7 +18,7 @@ use crate::mailbox::{CoreMailbox, Mailboxes};
 use crate::serve::options::ServeError;
 use block::volumes::Volumes;
 use runtime::journal::Journal;
-use runtime::polling::{OF_A_SERVER, PollMode, Polling};
+use runtime::polling::{OF_A_SERVER, PollMode, Polling, thread_time};
 
 /// The most that a core's buffers for file and block volumes may take: a thousand segments on
 /// their way.
@@ -194,7 +194,7 @@ fn drive(mut core: Core<AnyRing, CoreMailbox>, common: &Common) -> io::Result<()
         idle_since = now;
         was_busy = core.turn(now);
         if was_busy {
-            polling.arrived(now, core.completed());
+            polling.arrived(now, core.completed(), thread_time);
         }
     }
     Ok(())

@@ -12,7 +12,7 @@ fn after_idling(mode: PollMode, idle: Duration) -> (Polling, Duration) {
     for _ in 0..100 {
         polling.timeout(now, SLEEP);
         now += idle;
-        polling.arrived(now, 0);
+        polling.arrived(now, 0, Duration::default);
         now += Duration::from_millis(1);
     }
     (polling, now)
@@ -52,7 +52,7 @@ fn who_spun_in_vain_a_few_times_sleeps() {
         polling.timeout(now, SLEEP);
         now += WORTH_SPINNING;
         polling.timeout(now, SLEEP);
-        polling.arrived(now, 0);
+        polling.arrived(now, 0, Duration::default);
     }
     assert_eq!(polling.timeout(now, SLEEP), SLEEP);
 }
@@ -78,6 +78,7 @@ struct Loaded {
     polling: Polling,
     now: Duration,
     done: u64,
+    busy: Duration,
 }
 
 /// How much of a load found the reactor spinning.
@@ -90,12 +91,17 @@ struct Shares {
 
 const US: Duration = Duration::from_micros(1);
 
+/// What a command takes, and a sleep.
+const WORK: Duration = Duration::from_micros(10);
+const SLEEP_COST: Duration = Duration::from_micros(25);
+
 impl Loaded {
     fn new() -> Self {
         Self {
             polling: Polling::new(PollMode::Adaptive, WORTH_SPINNING),
             now: Duration::ZERO,
             done: 0,
+            busy: Duration::ZERO,
         }
     }
 
@@ -116,11 +122,16 @@ impl Loaded {
                 }
             }
             spinning += self.now - since;
+            self.busy += self.now - since + WORK;
+            if !is_awake {
+                self.busy += SLEEP_COST;
+            }
             spun += u32::from(is_awake);
             self.now = end;
             self.done += 1;
-            self.polling.arrived(end, self.done);
-            self.now += 10 * US;
+            let busy = self.busy;
+            self.polling.arrived(end, self.done, || busy);
+            self.now += WORK;
         }
         Shares {
             spun: f64::from(spun) / f64::from(count),
@@ -131,7 +142,7 @@ impl Loaded {
 
 /// Peers in lock-step: what is answered later comes back later, by both wakeups.
 fn lock_step(spins: bool) -> Duration {
-    if spins { 80 * US } else { 140 * US }
+    if spins { 60 * US } else { 160 * US }
 }
 
 #[test]
@@ -177,4 +188,13 @@ fn a_reactor_does_not_spin_for_a_thousand_a_second() {
     loaded.arrivals(10_000, lock_step);
     let shares = loaded.arrivals(10_000, |_| 990 * US);
     assert!(shares.spinning < 0.005, "after another load");
+}
+
+#[test]
+fn a_reactor_does_not_spin_for_a_small_gain() {
+    let mut loaded = Loaded::new();
+    // Peers at their own pace, which sleeping is a little too slow for.
+    let pace = |spins| if spins { 140 * US } else { 160 * US };
+    loaded.arrivals(1000, pace);
+    assert!(loaded.arrivals(100_000, pace).spinning < 0.01);
 }

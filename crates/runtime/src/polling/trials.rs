@@ -4,7 +4,12 @@
 //! answers are done with them later where each answer has to wake its thread first, and then wake
 //! ours: with as many commands in flight the two may get half as much done. Peers that come when
 //! they like get no more done however fast they are answered. So the two ways take turns for a
-//! moment, and what was carried out is counted.
+//! moment, and what was carried out and what it took are measured.
+//!
+//! The way with the lesser product of CPU time and time of a command (energy-delay product) wins.
+//! Twice the rate is worth twice the CPU time of a command, and no more: a thread that sleeps for
+//! three quarters of the time has to get twice as much done by spinning, which peers at their own
+//! pace never let it, even while they catch up.
 
 use std::time::Duration;
 
@@ -24,16 +29,14 @@ const PAIRS: u32 = 8;
 /// Pairs that have to show a gain. Where arrivals come by chance so many do in one trial of thirty.
 const GAINS: u32 = PAIRS - 1;
 
-/// What is to be gained in all: a tenth.
-const GAIN: [u128; 2] = [11, 10];
-
 /// A verdict stands for this multiple of the time that its trial took. Half of a trial is spent the
 /// worse way, so that is less than a hundredth of the time.
 const STANDS: u32 = 64;
 
 /// The same of a gain that was not seen before, and where the load has become twice what it was, or
-/// half.
+/// half, for some windows.
 const STANDS_BRIEFLY: u32 = 8;
+const UNLIKE: u32 = 4;
 
 /// What happened in a window.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,6 +45,8 @@ struct Count {
     done: u64,
     idle: Duration,
     time: Duration,
+    /// CPU time of the thread.
+    busy: Duration,
 }
 
 impl Count {
@@ -50,18 +55,23 @@ impl Count {
         self.done += other.done;
         self.idle += other.idle;
         self.time += other.time;
+        self.busy += other.busy;
     }
 
-    /// Whether more was done in it in as much time, by this ratio.
-    fn exceeds(self, other: Self, [times, by]: [u128; 2]) -> bool {
-        let own = u128::from(self.done) * other.time.as_nanos();
-        let others = u128::from(other.done) * self.time.as_nanos();
-        by * own > times * others
+    /// Time of a command, in seconds.
+    fn delay(self) -> f64 {
+        self.time.as_secs_f64() / self.done as f64
+    }
+
+    /// CPU time of a command times the time of a command.
+    fn cost(self) -> f64 {
+        self.busy.as_secs_f64() / self.done as f64 * self.delay()
     }
 
     /// Whether twice as much is done as in the other, or half.
     fn is_unlike(self, other: Self) -> bool {
-        self.exceeds(other, [2, 1]) || other.exceeds(self, [2, 1])
+        let ratio = self.delay() / other.delay();
+        !(0.5..=2.0).contains(&ratio)
     }
 }
 
@@ -70,14 +80,17 @@ impl Count {
 pub(super) struct Trials {
     /// A thread that is idle for longer at a time gains nothing that shows.
     idle_max: Duration,
-    /// The window that is under way, its begin, and what had been done by then.
+    /// The window that is under way, its begin, and what had been done by then in what CPU time.
     window: Count,
     since: Now,
     done: u64,
+    busy: Duration,
     trial: Option<Trial>,
     /// What the last trial found, and the load that it found it with.
     pays: bool,
     load: Count,
+    /// Windows on end that were unlike it.
+    unlike: u32,
     /// The next one is due then; where the load is unlike that one, earlier.
     due: Now,
     due_unlike: Now,
@@ -90,7 +103,7 @@ struct Trial {
     counts: [Count; 2],
     /// The first window of the pair.
     first: Count,
-    /// Pairs in which more was done by spinning.
+    /// Pairs in which spinning cost less.
     gains: u32,
 }
 
@@ -101,9 +114,11 @@ impl Trials {
             window: Count::default(),
             since: Now::ZERO,
             done: 0,
+            busy: Duration::ZERO,
             trial: None,
             pays: false,
             load: Count::default(),
+            unlike: 0,
             due: Now::ZERO,
             due_unlike: Now::ZERO,
         }
@@ -119,18 +134,21 @@ impl Trials {
         self.pays
     }
 
-    /// Something to do has arrived by `now` after `idle`; `done` have been carried out in all. No
-    /// trial begins where the thread spins anyway.
-    pub(super) fn arrived(&mut self, now: Now, idle: Duration, done: u64, spins_anyway: bool) {
+    /// Something to do has arrived by `now` after `idle`. Returns whether that ends the window.
+    pub(super) fn arrived(&mut self, now: Now, idle: Duration) -> bool {
         self.window.arrivals += 1;
         self.window.idle += idle;
-        if self.window.arrivals < WINDOW || now.saturating_sub(self.since) < WINDOW_TIME {
-            return;
-        }
+        self.window.arrivals >= WINDOW && now.saturating_sub(self.since) >= WINDOW_TIME
+    }
+
+    /// The window ends: so many commands were carried out since the thread began, in `busy` CPU
+    /// time. No trial begins where the thread spins anyway.
+    pub(super) fn end_window(&mut self, now: Now, done: u64, busy: Duration, spins_anyway: bool) {
         let mut window = std::mem::take(&mut self.window);
         window.time = now.saturating_sub(self.since);
         window.done = done - self.done;
-        (self.since, self.done) = (now, done);
+        window.busy = busy.saturating_sub(self.busy);
+        (self.since, self.done, self.busy) = (now, done, busy);
         if window.idle > self.idle_max * window.arrivals {
             if let Some(trial) = self.trial.take() {
                 self.rest(now, STANDS, trial.took() + window.time);
@@ -149,8 +167,10 @@ impl Trials {
         }
     }
 
-    fn is_due(&self, now: Now, window: Count) -> bool {
-        now >= self.due || now >= self.due_unlike && window.is_unlike(self.load)
+    fn is_due(&mut self, now: Now, window: Count) -> bool {
+        let is_unlike = window.is_unlike(self.load);
+        self.unlike = if is_unlike { self.unlike + 1 } else { 0 };
+        now >= self.due || now >= self.due_unlike && self.unlike >= UNLIKE
     }
 
     fn judge(&mut self, now: Now) {
@@ -158,7 +178,7 @@ impl Trials {
             return;
         };
         let [sleeping, spinning] = trial.counts;
-        let pays = trial.gains >= GAINS && spinning.exceeds(sleeping, GAIN);
+        let pays = trial.gains >= GAINS && spinning.cost() < sleeping.cost();
         let is_new = pays && !self.pays;
         self.pays = pays;
         self.load = trial.counts[usize::from(pays)];
@@ -187,12 +207,12 @@ impl Trial {
         if self.windows.is_multiple_of(2) {
             self.first = window;
         } else {
-            let (more, less) = if spins {
+            let (spinning, sleeping) = if spins {
                 (window, self.first)
             } else {
                 (self.first, window)
             };
-            self.gains += u32::from(more.exceeds(less, [1, 1]));
+            self.gains += u32::from(spinning.cost() < sleeping.cost());
         }
         self.counts[usize::from(spins)].add(window);
         self.windows += 1;
