@@ -111,6 +111,10 @@ pub struct Core<R: Ring, P: Mailer> {
     dirty: VecDeque<u32>,
     /// Answers to those whom this turn has heard.
     answers: usize,
+    /// How many connections the last turn heard that heard any.
+    heard: usize,
+    /// The thread has not slept before this turn, nor would it have.
+    spins: bool,
     /// Batches that no connection is using.
     batches: SpareBatches,
     timers: Timers,
@@ -186,6 +190,8 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             rdma: CoreRdma::default(),
             dirty: VecDeque::new(),
             answers: 0,
+            heard: 0,
+            spins: false,
             batches: SpareBatches::default(),
             timers: Timers::default(),
             journal: parts.journal,
@@ -230,6 +236,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             heard += usize::from(matches!(event, RingEvent::Received { .. }));
             self.event(now, event);
             self.run_until_quiet(now);
+        }
+        if heard > 0 {
+            self.heard = heard;
         }
         busy |= self.hear_pairs(now);
         self.expire(now);

@@ -219,7 +219,8 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     /// fall asleep with the core.
     #[inline]
     pub fn may_wait(&mut self, timeout: Option<Duration>) -> Option<Duration> {
-        if self.rdma.awake.is_empty() || timeout == Some(Duration::ZERO) {
+        self.spins = timeout == Some(Duration::ZERO);
+        if self.rdma.awake.is_empty() || self.spins {
             return timeout;
         }
         self.fall_asleep(timeout)

@@ -22,6 +22,11 @@ use runtime::journal::Journal;
 /// As many answers as are worth a system call of their own, while there are more to come.
 const EARLY: usize = 32;
 
+/// The same while the core spins for one connection. It costs a client that sleeps some time to
+/// wake up, in which the core carries the rest out; and while that client works on these answers,
+/// the others come. Where the core sleeps too, the client would be asleep again by then.
+const EARLY_SPINNING: usize = 16;
+
 /// How long a peer has to take what is still to be sent before its connection is closed.
 pub(super) const PARTING: Now = Now::from_secs(15);
 
@@ -284,7 +289,12 @@ impl<R: Ring, P: Mailer> Core<R, P> {
     /// system call of their own. The peer has something to do meanwhile: where both ends take and
     /// give everything at once, each only waits for the other.
     fn answer_early(&mut self, now: Now, key: SlotKey) {
-        let worth = |connection: &mut CoreConnection| connection.queued() >= EARLY;
+        let least = if self.spins && self.heard == 1 {
+            EARLY_SPINNING
+        } else {
+            EARLY
+        };
+        let worth = |connection: &mut CoreConnection| connection.queued() >= least;
         if !self.connections.get(key).is_some_and(worth) {
             return;
         }
