@@ -23,6 +23,7 @@ mod stories {
     mod damaged_fpdus;
     mod fabric;
     mod fences;
+    mod locks;
     mod logins;
     mod outcomes;
     mod ports;

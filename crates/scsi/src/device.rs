@@ -17,6 +17,7 @@
 //! | task management and nexus loss | `manage` |
 //! | units and LUNs that come and go | `inventory` |
 //! | requests to unit owners, and states that owners publish | `ask`, `publish` |
+//! | whether owners tell of locks too | `subscribe` |
 //! | tables: tasks; nexuses and their unit attentions | `tasks`, `nexus`, `attention` |
 //!
 //! # The life of a task
@@ -55,6 +56,7 @@ mod nexus;
 mod pieces;
 mod publish;
 mod query;
+mod subscribe;
 mod tasks;
 #[cfg(test)]
 mod tests;

@@ -25,6 +25,9 @@
 //! It works by the newest at once, acknowledges **each version by itself, in whatever order they
 //! come into effect**, and a publication that asks for nothing special at once.
 //!
+//! Locks and their releases go to the cores that have subscribed to them, and all other changes to
+//! every core: `owner/locks.rs` has the rule, and its races.
+//!
 //! # Reservations that outlive the process
 //!
 //! A change is persisted before it is published, and published before it is answered:
@@ -44,7 +47,7 @@
 
 mod locks;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use self::locks::Locks;
@@ -83,6 +86,12 @@ pub enum UnitChange {
     /// Give the extent that this request of the same core locked back, or no longer ask for it:
     /// a lock that is not granted yet is answered with TASK ABORTED. Always answered well.
     Unlock(u64),
+    /// Tell the core of locks from now on. What it needs to know of those that there are is
+    /// published to it before the answer. Always answered well.
+    Subscribe,
+    /// The core has neither a nexus nor a task at the unit, and need not be told of locks. Always
+    /// answered well.
+    Unsubscribe,
     /// The volume is now as this says, where it can change while it is used: it has another
     /// capacity, a write cache or none, and may be written or not.
     Medium(Traits),
@@ -120,6 +129,8 @@ pub struct Publication {
     pub effects: Arc<[Effect]>,
     /// The request that it comes from: its own task is not aborted.
     pub cause: Option<(CoreId, u64)>,
+    /// The owner waits until it is in effect, and is to be told.
+    pub is_awaited: bool,
 }
 
 /// What a publication does on each core.
@@ -157,8 +168,13 @@ pub enum Input {
 /// What an owner wants done.
 #[derive(Debug)]
 pub enum OwnerOutput {
-    /// Hand this to every core.
-    Publish(Publication),
+    /// Hand this to some cores.
+    Publish {
+        /// Which.
+        to: Vec<CoreId>,
+        /// What they work by from then on.
+        publication: Publication,
+    },
     /// Put this durably in the place of what was persisted for the unit before.
     Persist(Vec<u8>),
     /// Answer a request.
@@ -177,6 +193,8 @@ pub enum OwnerOutput {
 pub struct UnitOwner {
     state: Arc<UnitState>,
     cores: Vec<CoreId>,
+    /// Those of them that are told of locks.
+    subscribers: BTreeSet<CoreId>,
     /// What waits for the change that is being made.
     waiting: VecDeque<OwnerRequest>,
     /// The change that is being made, but for locks.
@@ -229,6 +247,7 @@ impl UnitOwner {
             stored: Some(state.reservations.to_bytes()),
             state: Arc::new(state),
             cores: (0..cores).map(CoreId).collect(),
+            subscribers: BTreeSet::new(),
             waiting: VecDeque::new(),
             change: None,
             locks: Locks::default(),
@@ -288,6 +307,8 @@ impl UnitOwner {
         match request.change {
             UnitChange::Lock(extent) => self.lock(&request, extent),
             UnitChange::Unlock(id) => self.unlock(&request, id),
+            UnitChange::Subscribe => self.subscribe(&request),
+            UnitChange::Unsubscribe => self.unsubscribe(&request),
             _ if self.is_full() && can_be_refused(&request.change) => {
                 self.reply((request.core, request.id), Err(BUSY));
             }
@@ -366,7 +387,8 @@ impl UnitOwner {
             shared: self.state.shared.clone(),
             ..next.state
         };
-        let acknowledgements = self.publish(state, next.effects, asked);
+        let every_core = self.cores.clone();
+        let acknowledgements = self.publish(state, next.effects, asked, every_core);
         self.change = Some(InProgress::Publishing(acknowledgements));
         self.end_change();
     }
@@ -376,6 +398,7 @@ impl UnitOwner {
         mut state: UnitState,
         effects: Vec<Effect>,
         cause: (CoreId, u64),
+        to: Vec<CoreId>,
     ) -> Acknowledgements {
         state.version = self.state.version + 1;
         let announces = |effect: &Effect| matches!(effect, Effect::Attention(..));
@@ -383,15 +406,28 @@ impl UnitOwner {
             state.announced = state.version;
         }
         self.state = Arc::new(state);
-        self.outputs.push_back(OwnerOutput::Publish(Publication {
-            state: self.state.clone(),
+        let publication = Publication {
             effects: effects.into(),
-            cause: Some(cause),
-        }));
+            is_awaited: true,
+            ..self.unawaited(cause)
+        };
+        let missing = to.clone();
+        self.outputs
+            .push_back(OwnerOutput::Publish { to, publication });
         Acknowledgements {
             version: self.state.version,
-            missing: self.cores.clone(),
+            missing,
             asked: cause,
+        }
+    }
+
+    /// The newest state, which nothing waits for.
+    fn unawaited(&self, cause: (CoreId, u64)) -> Publication {
+        Publication {
+            state: self.state.clone(),
+            effects: [].into(),
+            cause: Some(cause),
+            is_awaited: false,
         }
     }
 
@@ -420,6 +456,7 @@ impl UnitOwner {
 
     fn gone(&mut self, core: CoreId) {
         self.cores.retain(|one| *one != core);
+        self.subscribers.remove(&core);
         self.waiting.retain(|request| request.core != core);
         if let Some(InProgress::Publishing(waiting)) = &mut self.change {
             waiting.missing.retain(|one| *one != core);

@@ -403,6 +403,12 @@ impl World {
         told.try_recv().unwrap_or_default()
     }
 
+    /// Messages that cores have sent each other so far.
+    #[must_use]
+    pub fn mailed(&self) -> u64 {
+        self.office.sent()
+    }
+
     /// Ends a session; it is told when that has ended.
     pub fn drop_session(&mut self, tsih: u16) -> Receiver<()> {
         let (reply, told) = channel();

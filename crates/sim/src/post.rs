@@ -1,7 +1,7 @@
 //! Mailboxes whose messages arrive in any order that the real ones allow: those of one sender to
 //! one receiver in theirs, all others as chance will have it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
@@ -18,6 +18,8 @@ pub(super) struct SimMailboxes {
     cores: u16,
     in_flight: Queues<(CoreId, CoreId)>,
     arrived: Queues<CoreId>,
+    /// Messages between different cores so far.
+    sent: Rc<Cell<u64>>,
 }
 
 impl SimMailboxes {
@@ -39,6 +41,12 @@ impl SimMailboxes {
             .filter(|(_, queue)| !queue.is_empty())
             .map(|(pair, _)| *pair)
             .collect()
+    }
+
+    /// How many messages there have been between different cores.
+    #[must_use]
+    pub(super) fn sent(&self) -> u64 {
+        self.sent.get()
     }
 
     /// Lets the next message between two cores arrive.
@@ -82,6 +90,8 @@ pub(super) struct SimMailbox {
 
 impl Mailer for SimMailbox {
     fn send(&mut self, to: CoreId, message: CoreMessage) {
+        let sent = &self.office.sent;
+        sent.set(sent.get() + u64::from(to != self.core));
         let mut in_flight = self.office.in_flight.borrow_mut();
         in_flight
             .entry((self.core, to))

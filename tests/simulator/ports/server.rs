@@ -178,7 +178,11 @@ impl Server {
         self.owner.handle(input);
         while let Some(output) = self.owner.poll() {
             match output {
-                owner::OwnerOutput::Publish(publication) => self.device.publish(UNIT, publication),
+                owner::OwnerOutput::Publish { to, publication } => {
+                    if !to.is_empty() {
+                        self.device.publish(UNIT, publication);
+                    }
+                }
                 owner::OwnerOutput::Reply { id, result, .. } => {
                     self.device.replied(UNIT, id, result);
                 }

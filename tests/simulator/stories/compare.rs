@@ -9,17 +9,17 @@ use crate::host::{What, out};
 use crate::lab::{Lab, Mix, Shape};
 use crate::seeds::with_transports;
 
-const HOSTS: usize = 4;
+pub(super) const HOSTS: usize = 4;
 /// The unit with the counter, of which the oracle knows nothing.
-const UNIT: usize = 1;
-const LBA: u64 = 5;
+pub(super) const UNIT: usize = 1;
+pub(super) const LBA: u64 = 5;
 const BLOCKS: u8 = 2;
 const BLOCK: usize = 512;
 
 #[test]
 fn a_counter_counts_every_good() {
     with_transports("a counter", 60, |seed| {
-        let mut lab = lab(seed);
+        let mut lab = lab(seed, Shape::any(&mut Rng::new(seed)));
         let mut counters: Vec<_> = (0..HOSTS).map(Counter::new).collect();
         for _ in 0..6000 {
             lab.run(1, &Mix::default());
@@ -40,8 +40,7 @@ fn a_counter_counts_every_good() {
 }
 
 /// The counter has a disk to itself, and there is I/O beside it.
-fn lab(seed: u64) -> Lab {
-    let mut shape = Shape::any(&mut Rng::new(seed));
+pub(super) fn lab(seed: u64, mut shape: Shape) -> Lab {
     let kind = shape.disks[0].kind();
     shape.disks.push(Disk::new(kind, BLOCK as u32, 16));
     let mut lab = Lab::new(seed, shape);
@@ -52,10 +51,13 @@ fn lab(seed: u64) -> Lab {
 }
 
 /// One host that counts.
-struct Counter {
+pub(super) struct Counter {
     host: usize,
     state: State,
-    good: u64,
+    /// Changes that were answered with GOOD.
+    pub(super) good: u64,
+    /// Changes of which it has not heard what became of them.
+    pub(super) unknown: u64,
 }
 
 enum State {
@@ -70,19 +72,26 @@ enum State {
 }
 
 impl Counter {
-    const fn new(host: usize) -> Self {
+    pub(super) const fn new(host: usize) -> Self {
         Self {
             host,
             state: State::Idle,
             good: 0,
+            unknown: 0,
         }
     }
 
-    const fn is_idle(&self) -> bool {
+    /// Its connection is gone.
+    pub(super) fn cut_off(&mut self) {
+        self.unknown += u64::from(matches!(self.state, State::Changing(_)));
+        self.state = State::Idle;
+    }
+
+    pub(super) const fn is_idle(&self) -> bool {
         matches!(self.state, State::Idle | State::Knows(_))
     }
 
-    fn go_on(&mut self, lab: &mut Lab) {
+    pub(super) fn go_on(&mut self, lab: &mut Lab) {
         let host = &mut lab.hosts[self.host];
         if !host.is_ready() {
             return;
@@ -102,7 +111,7 @@ impl Counter {
         };
     }
 
-    fn hear(&mut self, lab: &mut Lab) {
+    pub(super) fn hear(&mut self, lab: &mut Lab) {
         for reply in std::mem::take(&mut lab.hosts[self.host].told) {
             let Reply::Done {
                 user, status, data, ..
@@ -139,7 +148,7 @@ fn blocks(number: u64, host: u64) -> Vec<u8> {
     entry.repeat(usize::from(BLOCKS) * BLOCK / entry.len())
 }
 
-fn counter(blocks: &[u8]) -> u64 {
+pub(super) fn counter(blocks: &[u8]) -> u64 {
     be64(blocks)
 }
 

@@ -240,8 +240,9 @@ impl World {
         owner.handle(input);
         while let Some(output) = owner.poll() {
             match output {
-                OwnerOutput::Publish(publication) => {
-                    for mail in &mut self.mail {
+                OwnerOutput::Publish { to, publication } => {
+                    for core in to {
+                        let mail = &mut self.mail[usize::from(core.0)];
                         mail.push_back((unit, Mail::Publish(publication.clone())));
                     }
                 }

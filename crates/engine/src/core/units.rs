@@ -67,12 +67,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
 
     fn owner_output(&mut self, unit: UnitId, output: OwnerOutput) {
         match output {
-            OwnerOutput::Publish(publication) => {
-                for core in 0..self.post.cores() {
-                    self.post(
-                        CoreId(core),
-                        CoreMessage::Publish(unit, publication.clone()),
-                    );
+            OwnerOutput::Publish { to, publication } => {
+                for core in to {
+                    self.post(core, CoreMessage::Publish(unit, publication.clone()));
                 }
             }
             OwnerOutput::Reply { core, id, result } => {

@@ -21,6 +21,8 @@ pub(super) enum RequestOrigin {
     Function(NexusId, u32),
     /// The loss of a nexus.
     Loss(NexusId),
+    /// The tasks that wait until the core is told of the locks of a unit.
+    Subscription(UnitId),
 }
 
 /// The requests that have not been answered. The low half of a number is the place in the slab,
@@ -102,6 +104,7 @@ impl<L: Lease> DeviceServer<L> {
                 self.function_answered(nexus, function, result);
             }
             Some(RequestOrigin::Loss(nexus)) => self.loss_answered(nexus),
+            Some(RequestOrigin::Subscription(unit)) => self.subscribed(unit),
             Some(RequestOrigin::Nobody) | None => {}
         }
     }

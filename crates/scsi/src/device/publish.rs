@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::ask::RequestOrigin;
+use super::subscribe::LockSubscription;
 use super::tasks::{DeviceTask, TaskEnd, TaskPhase, TaskSlot};
 use super::{DeviceOutput, DeviceServer, OpId, TaskJob};
 use crate::medium::{Extent, Lease};
@@ -25,6 +26,8 @@ pub(super) struct UnitSlot {
     pub(super) blocked: u32,
     /// What was lent for reading and has not come back, so often: no lock is acknowledged.
     pub(super) recalls: u32,
+    /// Whether the core is told of locks.
+    pub(super) subscription: LockSubscription,
 }
 
 /// A publication that waits to be acknowledged.
@@ -38,14 +41,17 @@ pub(super) struct PendingPublication {
 }
 
 impl UnitSlot {
-    pub(super) const fn new(id: UnitId, state: Arc<UnitState>) -> Self {
-        Self {
+    pub(super) fn new(id: UnitId, state: Arc<UnitState>) -> Self {
+        let mut new = Self {
             id,
             state,
             pending: Vec::new(),
             blocked: 0,
             recalls: 0,
-        }
+            subscription: LockSubscription::default(),
+        };
+        new.withhold_all();
+        new
     }
 }
 
@@ -97,10 +103,18 @@ impl<L: Lease> DeviceServer<L> {
         let slot = self.units.get_mut(unit.index());
         let Some(slot) = slot.filter(|slot| slot.id == unit) else {
             // It was detached here. A task on another core may wait for all of them.
-            let gone = DeviceOutput::Acknowledge { unit, version };
-            return self.outputs.push_back(gone);
+            if publication.is_awaited {
+                let gone = DeviceOutput::Acknowledge { unit, version };
+                self.outputs.push_back(gone);
+            }
+            return;
         };
-        let Publication { state, effects, .. } = publication;
+        let Publication {
+            state,
+            effects,
+            is_awaited,
+            ..
+        } = publication;
         let before = std::mem::replace(&mut slot.state, state);
         // A reset sets TAS back, but what it aborts was begun before.
         let tells = before.tells_aborted();
@@ -108,13 +122,18 @@ impl<L: Lease> DeviceServer<L> {
         let locks = locks
             .filter(|lock| !before.locks.contains(lock))
             .map(|lock| lock.extent);
-        slot.pending.push(PendingPublication {
-            version,
-            aborts: effects
-                .iter()
-                .any(|effect| matches!(effect, Effect::Abort(_))),
-            locks: locks.collect(),
-        });
+        if is_awaited {
+            slot.pending.push(PendingPublication {
+                version,
+                aborts: effects
+                    .iter()
+                    .any(|effect| matches!(effect, Effect::Abort(_))),
+                locks: locks.collect(),
+            });
+        }
+        if !slot.subscription.is_active() {
+            slot.withhold_all();
+        }
         self.progressed = true;
         if slot.state.shared != before.shared {
             slot.recalls += 1;
@@ -128,6 +147,7 @@ impl<L: Lease> DeviceServer<L> {
             }
         }
         self.unblock(unit);
+        self.unsubscribe_unless_used(unit);
     }
 
     fn cause(&self, cause: Option<(CoreId, u64)>) -> PublicationOrigin {
@@ -152,7 +172,9 @@ impl<L: Lease> DeviceServer<L> {
                 nexus: Some(nexus),
                 ..PublicationOrigin::default()
             },
-            Some(RequestOrigin::Nobody) | None => PublicationOrigin::default(),
+            Some(RequestOrigin::Nobody | RequestOrigin::Subscription(_)) | None => {
+                PublicationOrigin::default()
+            }
         }
     }
 
@@ -291,7 +313,7 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     /// Lets those go on that waited for a lock to go, the oldest first.
-    fn unblock(&mut self, unit: UnitId) {
+    pub(super) fn unblock(&mut self, unit: UnitId) {
         let Some(slot) = self.unit_mut(unit) else {
             return;
         };

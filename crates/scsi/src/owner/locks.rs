@@ -1,13 +1,51 @@
 //! Locks: extents that one command has for itself.
 //!
 //! A lock that overlaps none held or asked for before is published at once, and granted when every
-//! core has acknowledged. The others wait in the order in which they came; one that overlaps
-//! nothing does not wait for those.
+//! core that it was published to has acknowledged. The others wait in the order in which they came;
+//! one that overlaps nothing does not wait for those.
+//!
+//! # Locks go to the cores that use the unit
+//!
+//! A lock and its release are published for each COMPARE AND WRITE, so they go only to cores that
+//! have subscribed: those with a nexus or a task at the unit, however many cores there are. All
+//! other publications go to every core, and so do a lock of blocks that were never locked (what
+//! any core has lent of them for reading must come back, [`UnitState::shared`]) and
+//! [`Extent::ALL`].
+//!
+//! ```text
+//! core B                                     owner                      core A holds lock L1
+//!   |  a task would go to the medium: blocked  |                          |
+//!   |--- Subscribe --------------------------->|  B is a subscriber       |
+//!   |<-- Publish: the state, with L1 ----------|                          |
+//!   |<-- reply --------------------------------|                          |
+//!   |  tasks go on, but for those that L1 blocks                          |
+//!   |<-- Publish: L1 is gone ------------------|------------------------->|
+//!   |  neither nexus nor task is left          |                          |
+//!   |<-- Publish v+1: lock L2 -----------------|------------------------->|
+//!   |--- Acknowledge v+1, Unsubscribe -------->|                          |
+//! ```
+//!
+//! The rule that makes locks exclusive: **a core has a task at the medium of a unit only if it knows
+//! all locks that are published, and is waited for before a later one is granted.** A core without
+//! a subscription takes all blocks for locked (`device/subscribe.rs`), so it has no such task. The
+//! races, where messages between two cores stay in order:
+//!
+//! - *A core subscribes while a lock is asked for or held.* What the owner published before it took
+//!   the request is in the state that goes to the core ahead of the answer. The lock does not wait
+//!   for the core, which has no task. Later locks are published to it, and wait for it.
+//! - *An older publication comes between the request and the answer*: of another change, or of a
+//!   time when the core was a subscriber. It may lack locks, so only the answer lets tasks go on.
+//! - *A core unsubscribes while a lock waits for it.* It acknowledges whatever it was sent, so the
+//!   owner goes on waiting, and nothing is taken off any list.
+//! - *A core unsubscribes and a nexus comes.* Its task subscribes again. The owner takes both
+//!   requests in their order.
+//! - *A release is not sent to a core that has the lock in its state*, as that has unsubscribed. It
+//!   takes all blocks for locked anyway, and is given the newest state when it subscribes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::{Acknowledgements, BUSY, MAX_WAITING, UnitOwner};
+use super::{Acknowledgements, BUSY, MAX_WAITING, OwnerOutput, UnitOwner};
 use crate::medium::Extent;
 use crate::owner::OwnerRequest;
 use crate::task::CommandFailure;
@@ -50,6 +88,27 @@ impl Locks {
 }
 
 impl UnitOwner {
+    /// The locks that there are go ahead of the answer.
+    pub(super) fn subscribe(&mut self, request: &OwnerRequest) {
+        let asked = (request.core, request.id);
+        self.subscribers.insert(request.core);
+        self.outputs.push_back(OwnerOutput::Publish {
+            to: vec![request.core],
+            publication: self.unawaited(asked),
+        });
+        self.reply(asked, Ok(()));
+    }
+
+    fn subscribers(&self) -> Vec<CoreId> {
+        self.subscribers.iter().copied().collect()
+    }
+
+    /// Locks that wait for the core go on waiting: it acknowledges what it was sent.
+    pub(super) fn unsubscribe(&mut self, request: &OwnerRequest) {
+        self.subscribers.remove(&request.core);
+        self.reply((request.core, request.id), Ok(()));
+    }
+
     pub(super) fn lock(&mut self, request: &OwnerRequest, extent: Extent) {
         if self.locks.waiting.len() >= MAX_WAITING {
             return self.reply((request.core, request.id), Err(BUSY));
@@ -80,7 +139,13 @@ impl UnitOwner {
         if let Some(cause) = released.map(|lock| lock.holder) {
             let mut state = UnitState::clone(&self.state);
             state.locks.retain(|lock| !whose(lock.holder));
-            self.publish(state, Vec::new(), cause);
+            state.version += 1;
+            self.state = Arc::new(state);
+            // Whoever asked has been served, and what is free now may be taken at any time.
+            self.outputs.push_back(OwnerOutput::Publish {
+                to: self.subscribers(),
+                publication: self.unawaited(cause),
+            });
         }
         self.publish_locks();
     }
@@ -96,18 +161,24 @@ impl UnitOwner {
             }
             let asked = lock.holder;
             let mut state = UnitState::clone(&self.state);
-            if lock.extent != Extent::ALL && !state.shared.covers(lock.extent) {
+            let is_known = state.shared.covers(lock.extent);
+            if lock.extent != Extent::ALL && !is_known {
                 Arc::make_mut(&mut state.shared).add(lock.extent);
             }
             state.locks.push(lock);
-            let acknowledgements = self.publish(state, Vec::new(), asked);
+            let to = if is_known {
+                self.subscribers()
+            } else {
+                self.cores.clone()
+            };
+            let acknowledgements = self.publish(state, Vec::new(), asked, to);
             self.locks.published.push(acknowledgements);
         }
         self.locks.waiting = blocked;
         self.grant_locks();
     }
 
-    /// Answers the locks that every core has acknowledged.
+    /// Answers the locks that all have acknowledged.
     pub(super) fn grant_locks(&mut self) {
         let granted = self
             .locks

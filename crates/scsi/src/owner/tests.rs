@@ -2,6 +2,7 @@ mod any_order;
 mod crash;
 mod in_turn;
 mod lock;
+mod subscribe;
 
 use self::Did::{Persist, Publish, Reply};
 use super::*;
@@ -18,9 +19,14 @@ enum Did {
     Reply(u16, u64, Result<(), CommandFailure>),
 }
 
-/// Two cores and the owner of a unit between them.
+/// Two cores that use a unit, and its owner between them.
 fn owner() -> UnitOwner {
-    UnitOwner::new(unit(), 2)
+    let mut owner = UnitOwner::new(unit(), 2);
+    for core in 0..2 {
+        let answer = Reply(core, 1000, Ok(()));
+        owner.does(ask(core, 1000, UnitChange::Subscribe), [Publish(0), answer]);
+    }
+    owner
 }
 
 /// Hands something in, and tells what came out.
@@ -39,7 +45,7 @@ impl UnitOwner {
 
 fn brief(output: OwnerOutput) -> Did {
     match output {
-        OwnerOutput::Publish(publication) => Publish(publication.state.version),
+        OwnerOutput::Publish { publication, .. } => Publish(publication.state.version),
         OwnerOutput::Persist(_) => Persist,
         OwnerOutput::Reply { core, id, result } => Reply(core.0, id, result),
     }

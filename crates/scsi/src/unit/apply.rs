@@ -13,14 +13,18 @@ use crate::wire::asc;
 use crate::wire::sense::{Sense, SenseKey};
 
 impl UnitState {
-    /// Makes a change. Locks are the owner's business, and nothing happens for them here.
+    /// Makes a change. Locks, and whom they are told, are the owner's business, and nothing happens
+    /// for them here.
     ///
     /// # Errors
     /// Why the change is refused; the state must be thrown away then.
     pub fn apply(&mut self, request: &OwnerRequest) -> Result<Vec<Effect>, CommandFailure> {
         let nexus = request.nexus.as_ref();
         match &request.change {
-            UnitChange::Lock(_) | UnitChange::Unlock(_) => {}
+            UnitChange::Lock(_)
+            | UnitChange::Unlock(_)
+            | UnitChange::Subscribe
+            | UnitChange::Unsubscribe => {}
             UnitChange::Medium(traits) => return Ok(self.follow(traits)),
             UnitChange::Volume { traits, is_absent } => {
                 return Ok(self.replace(traits, *is_absent));

@@ -253,6 +253,9 @@ impl Server {
             match (output, session) {
                 (DeviceOutput::Medium { id, op, .. }, _) => self.medium(id, op),
                 (DeviceOutput::Recall { unit }, _) => self.device.recalled(unit),
+                (DeviceOutput::Ask { unit, request }, _) => {
+                    self.device.replied(unit, request.id, Ok(()));
+                }
                 (
                     DeviceOutput::SendDataIn {
                         tag, offset, data, ..

@@ -201,7 +201,7 @@ fn the_next_unit_in_a_slot_hears_nothing_that_was_meant_for_the_last() {
     let mut owner = UnitOwner::new(UnitState::new(identity(1), traits()), 1);
     owner.handle(Input::Request(asks(u64::MAX, UnitChange::Reset)));
     while let Some(output) = owner.poll() {
-        if let crate::owner::OwnerOutput::Publish(publication) = output {
+        if let crate::owner::OwnerOutput::Publish { publication, .. } = output {
             rig.server.publish(SECOND, publication);
         }
     }

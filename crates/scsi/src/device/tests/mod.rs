@@ -13,6 +13,7 @@ mod reserve;
 mod returns;
 mod rig;
 mod setting;
+mod subscribe;
 mod sweep;
 mod transfer;
 mod untrue;

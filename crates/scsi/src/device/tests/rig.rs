@@ -279,7 +279,11 @@ impl Rig {
         self.owners[unit.index()].handle(input);
         while let Some(output) = self.owners[unit.index()].poll() {
             match output {
-                OwnerOutput::Publish(publication) => self.server.publish(unit, publication),
+                OwnerOutput::Publish { to, publication } => {
+                    if to.contains(&CoreId(0)) {
+                        self.server.publish(unit, publication);
+                    }
+                }
                 OwnerOutput::Reply { id, result, .. } => self.server.replied(unit, id, result),
                 OwnerOutput::Persist(_) => self.owner(unit, Input::Persisted(true)),
             }

@@ -1,4 +1,5 @@
-//! Two cores, their nexuses, a unit pair, and everything in between delivered in any order.
+//! Some cores, their nexuses, a unit pair, and everything in between delivered in any order. What
+//! has locked blocks is alone there, or it panics.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use super::rig::{BLOCK, identity, traits};
 use crate::device::{DeviceOutput, DeviceServer, OpId};
 use crate::medium::{
-    HeapLease, Lease, MediumError, MediumOp, MediumOutcome, MediumResult, Provisioning,
+    Extent, HeapLease, Lease, MediumError, MediumOp, MediumOutcome, MediumResult, Provisioning,
 };
 use crate::nexus::NexusId;
 use crate::owner::{Input, OwnerOutput, UnitOwner};
@@ -15,7 +16,7 @@ use crate::task::{Attribute, Command, Function, Tag};
 use crate::unit::{CoreId, UnitId, UnitState};
 use crate::wire::lun::Lun;
 
-pub(super) const CORES: usize = 2;
+pub(super) const CORES: usize = 3;
 pub(super) const NEXUSES: u32 = 2;
 const UNITS: u32 = 2;
 
@@ -90,7 +91,7 @@ pub(super) struct World {
     owners: Vec<UnitOwner>,
     to_owners: Vec<VecDeque<(UnitId, Input)>>,
     to_cores: Vec<VecDeque<Mail>>,
-    medium: Vec<(usize, OpId, MediumOp<Counted>)>,
+    medium: Vec<(usize, OpId, UnitId, MediumOp<Counted>)>,
     data: Vec<(usize, NexusId, Tag, u32, Counted)>,
     /// Bytes of Data-In that a nexus has not taken.
     untaken: BTreeMap<(usize, NexusId), usize>,
@@ -98,8 +99,10 @@ pub(super) struct World {
     pub(super) open: BTreeMap<Name, ()>,
     /// Functions that have not ended.
     pub(super) functions: BTreeMap<Name, ()>,
-    /// Which nexuses are there; those that are not are being lost.
+    /// Which nexuses are there.
     up: Vec<Vec<bool>>,
+    /// Which are being lost.
+    leaving: Vec<Vec<bool>>,
     count: u32,
 }
 
@@ -124,17 +127,23 @@ impl World {
             open: BTreeMap::new(),
             functions: BTreeMap::new(),
             up: vec![vec![false; NEXUSES as usize]; CORES],
+            leaving: vec![vec![false; NEXUSES as usize]; CORES],
             count: 0,
         };
-        for core in 0..CORES {
+        // None is on the last core yet.
+        for core in 0..CORES - 1 {
             for nexus in 0..NEXUSES {
-                world.log_in(core, nexus);
+                world.log_in((core, nexus));
             }
         }
         world
     }
 
-    fn log_in(&mut self, core: usize, nexus: u32) {
+    /// A nexus comes, if it is neither there nor being lost.
+    pub(super) fn log_in(&mut self, (core, nexus): (usize, u32)) {
+        if self.up[core][nexus as usize] || self.leaving[core][nexus as usize] {
+            return;
+        }
         let host = NexusId(core as u32 * NEXUSES + nexus);
         self.cores[core].nexus_up(NexusId(nexus), super::rig::nexus(host, UNITS));
         self.up[core][nexus as usize] = true;
@@ -193,6 +202,7 @@ impl World {
 
     pub(super) fn lose(&mut self, (core, nexus): (usize, u32)) {
         if std::mem::replace(&mut self.up[core][nexus as usize], false) {
+            self.leaving[core][nexus as usize] = true;
             self.functions
                 .retain(|name, ()| name.0 != core || name.1 != NexusId(nexus));
             self.cores[core].nexus_lost(NexusId(nexus));
@@ -208,7 +218,10 @@ impl World {
 
     fn carry_out(&mut self, core: usize, output: DeviceOutput<Counted>) {
         match output {
-            DeviceOutput::Medium { id, op, .. } => self.medium.push((core, id, op)),
+            DeviceOutput::Medium { id, unit, op } => {
+                self.medium.push((core, id, unit, op));
+                self.check_locks();
+            }
             DeviceOutput::SendDataIn {
                 nexus, tag, data, ..
             } => {
@@ -244,7 +257,7 @@ impl World {
                     .any(|name| name.0 == core && name.1 == nexus);
                 assert!(!left, "a nexus is gone before its commands are");
                 self.untaken.remove(&(core, nexus));
-                self.log_in(core, nexus.0);
+                self.leaving[core][nexus.0 as usize] = false;
             }
             DeviceOutput::Attention { .. }
             | DeviceOutput::Cancel { .. }
@@ -269,7 +282,7 @@ impl World {
         if self.medium.is_empty() {
             return;
         }
-        let (core, id, op) = self.medium.swap_remove(which % self.medium.len());
+        let (core, id, _, op) = self.medium.swap_remove(which % self.medium.len());
         let result = error.map_or_else(|| outcome(&op), Err);
         drop(op);
         self.cores[core].medium_done(id, result);
@@ -303,8 +316,9 @@ impl World {
         owner.handle(input);
         while let Some(output) = owner.poll() {
             match output {
-                OwnerOutput::Publish(publication) => {
-                    for mail in &mut self.to_cores {
+                OwnerOutput::Publish { to, publication } => {
+                    for core in to {
+                        let mail = &mut self.to_cores[usize::from(core.0)];
                         mail.push_back(Mail::Publication(unit, publication.clone()));
                     }
                 }
@@ -326,7 +340,28 @@ impl World {
             Some(Mail::Recalled(unit)) => self.cores[core].recalled(unit),
             None => return,
         }
+        self.check_locks();
         self.drain(core);
+    }
+
+    /// Whoever was granted a lock has the blocks for itself, on all cores.
+    fn check_locks(&self) {
+        for (holder, core) in self.cores.iter().enumerate() {
+            let locks = core.tasks.iter();
+            for (slot, task) in locks.filter(|(_, task)| task.lock.is_some()) {
+                if task.ask == task.lock {
+                    continue;
+                }
+                let others = self.medium.iter().filter(|(core, id, unit, _)| {
+                    *unit == task.unit && (*core, id.parts().0) != (holder, slot as u32)
+                });
+                let blocks = others.filter_map(|(core, _, _, op)| Some((core, blocks(op)?)));
+                for (other, at) in blocks {
+                    let meets = at.overlaps(task.extent);
+                    assert!(!meets, "core {other} is at {at:?}, core {holder}'s");
+                }
+            }
+        }
     }
 
     /// Everything goes its way until nothing is on its way any more.
@@ -370,6 +405,19 @@ impl World {
             assert!(owner.state().locks.is_empty(), "{:?}", owner.state().locks);
         }
         assert_eq!(leases(), 0, "leases that somebody keeps");
+    }
+}
+
+/// The blocks that an operation reads or writes.
+const fn blocks(op: &MediumOp<Counted>) -> Option<Extent> {
+    match op {
+        MediumOp::Read { extent, .. }
+        | MediumOp::PrepareWrite { extent }
+        | MediumOp::Write { extent, .. }
+        | MediumOp::WriteSame { extent, .. }
+        | MediumOp::Unmap { extent, .. }
+        | MediumOp::Sanitize { extent, .. } => Some(*extent),
+        _ => None,
     }
 }
 

@@ -1,5 +1,5 @@
-//! Whatever comes in in whatever order: each request is answered once and not too early, and locks
-//! never overlap.
+//! Whatever comes in in whatever order: each request is answered once and not too early, locks
+//! never overlap, and subscribers know them.
 
 use super::*;
 use proptest::prelude::*;
@@ -22,6 +22,8 @@ enum Wish {
     Reset,
     Lock(u64, u64),
     Unlock(u64),
+    Subscribe,
+    Unsubscribe,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -31,6 +33,8 @@ fn step() -> impl Strategy<Value = Step> {
         Just(Wish::Reset),
         (0_u64..20, 1_u64..8).prop_map(|(lba, blocks)| Wish::Lock(lba, blocks)),
         (0_u64..40).prop_map(Wish::Unlock),
+        Just(Wish::Subscribe),
+        Just(Wish::Unsubscribe),
     ];
     prop_oneof![
         2 => (0..CORES, wish).prop_map(|(core, wish)| Step::Ask(core, wish)),
@@ -49,6 +53,11 @@ struct World {
     published: BTreeMap<(u16, u64), u64>,
     version: u64,
     persisting: bool,
+    /// The requests of cores that subscribe, and whether a core has.
+    subscribing: BTreeSet<(u16, u64)>,
+    subscribed: [bool; CORES as usize],
+    /// What each core knows.
+    known: Vec<Arc<UnitState>>,
 }
 
 impl World {
@@ -61,6 +70,9 @@ impl World {
             published: BTreeMap::new(),
             version: 0,
             persisting: false,
+            subscribing: BTreeSet::new(),
+            subscribed: [false; CORES as usize],
+            known: (0..CORES).map(|_| Arc::new(unit())).collect(),
         }
     }
 
@@ -88,6 +100,14 @@ impl World {
             Wish::Reset => UnitChange::Reset,
             Wish::Lock(lba, blocks) => UnitChange::Lock(Extent::new(lba, blocks)),
             Wish::Unlock(id) => UnitChange::Unlock(id),
+            Wish::Subscribe => {
+                self.subscribing.insert((core, id));
+                UnitChange::Subscribe
+            }
+            Wish::Unsubscribe => {
+                self.subscribed[usize::from(core)] = false;
+                UnitChange::Unsubscribe
+            }
         };
         self.asked.insert((core, id));
         self.put(ask(core, id, change));
@@ -103,16 +123,24 @@ impl World {
             let overlaps = |other: &crate::unit::BlockLock| other.extent.overlaps(lock.extent);
             assert!(!locks[at + 1..].iter().any(overlaps), "{locks:?}");
         }
+        self.check_known();
     }
 
     fn take(&mut self, output: OwnerOutput) {
         match output {
-            OwnerOutput::Publish(publication) => {
-                self.version += 1;
-                assert_eq!(publication.state.version, self.version);
-                self.due.extend((0..CORES).map(|core| (core, self.version)));
+            OwnerOutput::Publish { to, publication } => {
+                let version = publication.state.version;
+                assert!((self.version..=self.version + 1).contains(&version));
+                self.version = version;
+                for core in to {
+                    self.known[usize::from(core.0)] = publication.state.clone();
+                    let due = publication.is_awaited.then_some((core.0, version));
+                    self.due.extend(due);
+                }
                 let (core, id) = publication.cause.expect("a cause");
-                self.published.entry((core.0, id)).or_insert(self.version);
+                if publication.is_awaited {
+                    self.published.entry((core.0, id)).or_insert(version);
+                }
             }
             OwnerOutput::Persist(_) => {
                 assert!(!self.persisting, "one after the other");
@@ -125,7 +153,19 @@ impl World {
                 let version = self.published.get(&asked);
                 let early = version.is_some_and(|version| self.is_due(*version));
                 assert!(!early || result.is_err(), "{asked:?} answered too early");
+                if self.subscribing.contains(&asked) {
+                    self.subscribed[usize::from(core.0)] = true;
+                }
             }
+        }
+    }
+
+    /// Whoever is told of locks knows them all, from before the answer on.
+    fn check_known(&self) {
+        let locks = &self.owner.state().locks;
+        let cores = self.known.iter().zip(self.subscribed);
+        for (known, _) in cores.filter(|(_, subscribed)| *subscribed) {
+            assert_eq!(&known.locks, locks);
         }
     }
 

@@ -48,7 +48,7 @@ fn late_double_and_unknown_acknowledgements_are_of_no_account() {
 fn a_publication_carries_its_effects_and_its_cause() {
     let mut owner = owner();
     owner.handle(ask(1, 5, resized(4096)));
-    let Some(OwnerOutput::Publish(publication)) = owner.poll() else {
+    let Some(OwnerOutput::Publish { publication, .. }) = owner.poll() else {
         panic!("nothing published");
     };
     assert_eq!(publication.cause, Some((CoreId(1), 5)));
