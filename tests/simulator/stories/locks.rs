@@ -7,6 +7,7 @@ use sim::{DiskKind, Rng};
 use tests::cdb;
 
 use super::compare::{Counter, HOSTS, LBA, UNIT, counter, lab};
+use super::sessions::end_connection;
 use crate::host::{What, out};
 use crate::lab::{Lab, Mix, Shape};
 use crate::seeds::with_transports;
@@ -47,13 +48,22 @@ fn count(lab: &mut Lab) -> Vec<Counter> {
         }
         if lab.rng.one_in(150) {
             let which = lab.rng.below(HOSTS);
-            come_or_go(lab, which);
+            match lab.hosts[which].link {
+                None => lab.dial(which),
+                Some(_) => end_connection(lab, which),
+            }
         }
         counters.iter_mut().for_each(|one| one.hear(lab));
         for (host, one) in counters.iter_mut().enumerate() {
             if lab.hosts[host].link.is_none() {
                 one.cut_off();
             }
+        }
+    }
+    // A lock waits for data that a host owes, until the target takes that for gone.
+    for host in 0..HOSTS {
+        if lab.hosts[host].link.is_none() {
+            lab.dial(host);
         }
     }
     lab.finish();
@@ -65,19 +75,6 @@ fn count(lab: &mut Lab) -> Vec<Counter> {
     }
     lab.is_left_by_all();
     counters
-}
-
-/// A host that is away comes back; another one goes, by a logout or without a word.
-fn come_or_go(lab: &mut Lab, host: usize) {
-    if lab.hosts[host].link.is_none() {
-        return lab.dial(host);
-    }
-    if lab.rng.one_in(2) {
-        return lab.hosts[host].log_out();
-    }
-    if let Some(wire) = lab.hosts[host].hang_up() {
-        wire.cut();
-    }
 }
 
 /// The first host is on the core of the owners, the second on another one.

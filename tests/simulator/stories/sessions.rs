@@ -48,7 +48,7 @@ fn cut_connections_leave_nothing_behind() {
 }
 
 /// A connection may just have begun to log in, or have been gone before.
-fn end_connection(lab: &mut Lab, host: usize) {
+pub(super) fn end_connection(lab: &mut Lab, host: usize) {
     let way = lab.rng.below(4);
     lab.tell(|| format!("host {host} ends its connection: {way}"));
     if way == 0 && lab.hosts[host].logged_in {

@@ -98,6 +98,27 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
+/// One nexus a core, which comes and goes, and commands on few blocks of which most lock them.
+fn visit() -> impl Strategy<Value = Event> {
+    let from = (0..CORES, Just(0));
+    let kind = prop_oneof![2 => Just(4_usize), 1 => Just(5), 1 => Just(0), 1 => Just(1)];
+    prop_oneof![
+        6 => (from.clone(), kind, 0..3_u8).prop_map(|(from, kind, lba)| Event::Execute {
+            from,
+            lun: 0,
+            kind,
+            lba,
+            attribute: Attribute::Simple,
+        }),
+        2 => from.clone().prop_map(Event::Lose),
+        4 => from.prop_map(Event::LogIn),
+        8 => any::<usize>().prop_map(|which| Event::Answer(which, None)),
+        6 => any::<usize>().prop_map(Event::SendData),
+        12 => (0..CORES).prop_map(Event::TellOwner),
+        12 => (0..CORES).prop_map(Event::TellCore),
+    ]
+}
+
 fn happen(world: &mut World, event: &Event) {
     match *event {
         Event::Execute {
@@ -124,6 +145,18 @@ fn happen(world: &mut World, event: &Event) {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn what_is_locked_stays_so_where_nexuses_come_and_go(
+        events in prop::collection::vec(visit(), 100..600),
+    ) {
+        let mut world = World::new();
+        for event in events {
+            happen(&mut world, &event);
+        }
+        world.come_to_rest();
+        world.check_nothing_is_left();
+    }
 
     #[test]
     fn everything_ends_exactly_once(events in prop::collection::vec(event(), 1..200)) {

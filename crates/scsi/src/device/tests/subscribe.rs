@@ -122,12 +122,30 @@ fn a_nexus_that_comes_back_subscribes_again() {
     rig.good(&swap_cdb(0, 1), vec![0; 2 * BLOCK]);
     rig.lose(NEXUS);
     rig.change(UNIT, OTHERS, LOCK);
+    rig.change(UNIT, OTHERS - 1, UnitChange::Unlock(OTHERS));
     assert!(!has_subscribed(&rig));
+    // It is not told of this one.
+    rig.change(UNIT, OTHERS - 2, LOCK);
     rig.log_in(NEXUS, 1);
     let tag = read(&mut rig);
     assert!(is_open(&rig, tag), "the lock is held");
-    rig.change(UNIT, OTHERS - 1, UnitChange::Unlock(OTHERS));
+    rig.change(UNIT, OTHERS - 3, UnitChange::Unlock(OTHERS - 2));
     assert_eq!(rig.status(tag), Status::Good);
+}
+
+#[test]
+fn a_task_that_outlives_its_nexus_keeps_the_core_subscribed() {
+    let mut rig = Rig::new();
+    rig.good(&swap_cdb(0, 1), vec![0; 2 * BLOCK]);
+    rig.hold = true;
+    // SYNCHRONIZE CACHE that is answered before it has ended.
+    rig.good(&cdb10(0x35, 0x02, 0, 0), ());
+    rig.lose(NEXUS);
+    rig.change(UNIT, OTHERS, LOCK);
+    assert!(has_subscribed(&rig));
+    rig.answer_all();
+    rig.change(UNIT, OTHERS - 1, UnitChange::Unlock(OTHERS));
+    assert!(!has_subscribed(&rig));
 }
 
 #[test]
