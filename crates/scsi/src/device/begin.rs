@@ -143,8 +143,8 @@ impl<L: Lease> DeviceServer<L> {
         locks.iter().any(|lock| lock.extent.overlaps(extent))
     }
 
-    /// Whether all that goes to the unit's medium waits: for another volume, or until the core knows
-    /// what is locked.
+    /// Whether all that goes to the unit's medium waits: for another volume, or until the core
+    /// knows what is locked.
     fn is_held_back(&self, slot: TaskSlot) -> bool {
         let task = &self.tasks[slot as usize];
         let locks = &self.state(task.unit).locks;

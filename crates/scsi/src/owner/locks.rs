@@ -25,10 +25,10 @@
 //!   |--- Acknowledge v+1, Unsubscribe -------->|                          |
 //! ```
 //!
-//! The rule that makes locks exclusive: **a core has a task at the medium of a unit only if it knows
-//! all locks that are published, and is waited for before a later one is granted.** A core without
-//! a subscription takes all blocks for locked (`device/subscribe.rs`), so it has no such task. The
-//! races, where messages between two cores stay in order:
+//! The rule that makes locks exclusive: **a core has a task at the medium of a unit only if it
+//! knows all locks that are published, and is waited for before a later one is granted.** A core
+//! without a subscription takes all blocks for locked (`device/subscribe.rs`), so it has no such
+//! task. The races, where messages between two cores stay in order:
 //!
 //! - *A core subscribes while a lock is asked for or held.* What the owner published before it took
 //!   the request is in the state that goes to the core ahead of the answer. The lock does not wait
