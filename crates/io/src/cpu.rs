@@ -1,10 +1,14 @@
 //! Processors.
 
+mod list;
+
 use std::io;
 use std::time::Duration;
 
-use rustix::process::{getpriority_process, setpriority_process};
-use rustix::thread::{CpuSet, sched_getaffinity};
+use rustix::process::{getpid, getpriority_process, setpriority_process};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+pub use list::{CpuList, CpuListError};
 
 /// The numbers of the processors that this thread may run on.
 ///
@@ -16,6 +20,30 @@ pub fn allowed() -> io::Result<Vec<usize>> {
     Ok((0..CpuSet::MAX_CPU)
         .filter(|cpu| set.is_set(*cpu))
         .collect())
+}
+
+/// Keeps this thread on one processor, and with it the threads that it starts, until they call
+/// [`unpin`].
+///
+/// # Errors
+///
+/// EINVAL when there is no such processor, or none that this thread may run on.
+pub fn pin(cpu: usize) -> io::Result<()> {
+    if cpu >= CpuSet::MAX_CPU {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    Ok(sched_setaffinity(None, &set)?)
+}
+
+/// Lets this thread run wherever the main thread of the process may, which nothing pins. A thread
+/// that blocks would wait for the processor of the one that has started it, and that may spin.
+pub fn unpin() {
+    // A thread that stays where it is does its work all the same.
+    if let Ok(set) = sched_getaffinity(Some(getpid())) {
+        let _ = sched_setaffinity(None, &set);
+    }
 }
 
 /// Lets other threads go before this one, and before those that it starts: `nice` says how much,

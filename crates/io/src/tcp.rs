@@ -172,6 +172,11 @@ pub fn segment_size(socket: &impl AsFd) -> usize {
     SockRef::from(socket).tcp_mss().unwrap_or(536) as usize
 }
 
+/// The CPU where the kernel took the last packets of a connection; `None` where it does not tell.
+pub fn incoming_cpu(socket: &impl AsFd) -> Option<usize> {
+    SockRef::from(socket).cpu_affinity().ok()
+}
+
 /// The address of a connection's peer.
 ///
 /// # Errors

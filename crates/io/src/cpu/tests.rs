@@ -47,3 +47,30 @@ fn a_thread_gives_way_once_and_so_does_what_it_starts() {
     assert_eq!(given.join().unwrap(), [before.max(10); 2]);
     assert_eq!(own(), before, "others do not");
 }
+
+#[test]
+fn a_thread_stays_on_its_processor_and_what_it_starts_need_not() {
+    let everywhere = allowed().unwrap();
+    for cpu in everywhere.clone() {
+        let found = std::thread::spawn(move || {
+            pin(cpu).unwrap();
+            let child = std::thread::spawn(|| {
+                let inherited = allowed().unwrap();
+                unpin();
+                (inherited, allowed().unwrap())
+            });
+            (allowed().unwrap(), child.join().unwrap())
+        });
+        let here = vec![cpu];
+        let expected = (here.clone(), (here, everywhere.clone()));
+        assert_eq!(found.join().unwrap(), expected);
+    }
+}
+
+#[test]
+fn nothing_is_pinned_to_a_processor_that_is_not_there() {
+    let highest = allowed().unwrap().into_iter().max().unwrap();
+    for cpu in [highest + 1, CpuSet::MAX_CPU, usize::MAX] {
+        assert!(highest + 1 == CpuSet::MAX_CPU || pin(cpu).is_err(), "{cpu}");
+    }
+}

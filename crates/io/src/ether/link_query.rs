@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use super::link::{self, Interface};
+use crate::cpu;
 
 /// A question that may be asked again and again. There is one thread for it at the most, however
 /// often that happens while the kernel does not answer.
@@ -76,6 +77,7 @@ impl LinkQuery {
         let left = Arc::clone(&answer);
         let thread = thread::Builder::new().name("link".to_owned());
         thread.spawn(move || {
+            cpu::unpin();
             let told = look(&name);
             *left.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
         })?;

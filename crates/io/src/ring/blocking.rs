@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use super::BlockingLane;
 use super::bell::{Bell, DONE};
 use super::file::{RingFile, Transfer, TransferDirection};
+use crate::cpu;
 use crate::memory::drain_stores;
 
 /// Maximum number of concurrent operations on media where threads read and write files. Each
@@ -157,6 +158,7 @@ impl BlockingShared {
     }
 
     fn work(&self) {
+        cpu::unpin();
         let mut ended = None;
         while let Some((number, job)) = self.next(ended) {
             let lane = job.lane();

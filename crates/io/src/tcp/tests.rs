@@ -115,3 +115,20 @@ fn an_address_that_is_not_ours_is_refused() {
     let error = listen(any("192.0.2.1"), &TcpOptions::default()).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::AddrNotAvailable);
 }
+
+/// Over loopback the CPU of who sends takes the packet.
+#[test]
+fn a_connection_tells_on_which_cpu_it_comes_in() {
+    let listener = listen(any("127.0.0.1"), &TcpOptions::default()).unwrap();
+    let portal = local_address(&listener).unwrap();
+    let listener = TcpListener::from(listener);
+    for cpu in crate::cpu::allowed().unwrap() {
+        let peer = std::thread::spawn(move || {
+            crate::cpu::pin(cpu).unwrap();
+            TcpStream::connect(portal).unwrap()
+        });
+        let _peer = peer.join().unwrap();
+        let (ours, _) = listener.accept().unwrap();
+        assert_eq!(incoming_cpu(&ours), Some(cpu));
+    }
+}
