@@ -32,6 +32,15 @@ pub enum AnyRing {
     Epoll(EpollRing),
 }
 
+macro_rules! either {
+    ($self:ident, $ring:ident => $call:expr) => {
+        match $self {
+            Self::Uring($ring) => $call,
+            Self::Epoll($ring) => $call,
+        }
+    };
+}
+
 impl AnyRing {
     /// Opens a ring on this thread. With it comes why it is not io_uring, if that was wanted.
     ///
@@ -49,6 +58,16 @@ impl AnyRing {
         }
     }
 
+    /// Has the kernel poll the network cards of its sockets, for `limit` at the most, before a
+    /// [`Ring::wait`] would sleep.
+    ///
+    /// # Errors
+    ///
+    /// The kernel does not do that; the error says why.
+    pub fn busy_poll(&self, limit: Duration) -> io::Result<()> {
+        either!(self, ring => ring.busy_poll(limit))
+    }
+
     /// Which ring it is: never [`RingKind::Auto`].
     #[must_use]
     pub fn kind(&self) -> RingKind {
@@ -57,15 +76,6 @@ impl AnyRing {
             Self::Epoll(_) => RingKind::Epoll,
         }
     }
-}
-
-macro_rules! either {
-    ($self:ident, $ring:ident => $call:expr) => {
-        match $self {
-            Self::Uring($ring) => $call,
-            Self::Epoll($ring) => $call,
-        }
-    };
 }
 
 impl Ring for AnyRing {

@@ -29,6 +29,7 @@ use super::file::PendingFile;
 use super::lend::{Lender, Received};
 use super::{
     FileOp, FileRing, PAUSE, Ring, RingEvent, SendBatch, SocketId, SocketRing, Token, Waker,
+    busy_poll,
 };
 use crate::memory::drain_stores;
 
@@ -99,6 +100,11 @@ impl EpollRing {
             sendable: Vec::new(),
             events: VecDeque::new(),
         })
+    }
+
+    /// See [`AnyRing::busy_poll`](super::AnyRing::busy_poll).
+    pub(super) fn busy_poll(&self, limit: Duration) -> io::Result<()> {
+        busy_poll::of_epoll(&self.epoll, limit)
     }
 
     /// Waits for readiness and takes note of it.

@@ -4,6 +4,7 @@ mod any;
 mod batch;
 mod bell;
 mod blocking;
+mod busy_poll;
 mod epoll;
 mod file;
 mod lend;

@@ -1,5 +1,6 @@
 //! One suite for every ring.
 
+mod busy_polling;
 mod durable;
 mod files;
 mod limits;

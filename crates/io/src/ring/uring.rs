@@ -36,7 +36,7 @@ use self::socket::{CompletionStep, UringSocket};
 use super::bell::{Bell, DONE, WOKEN};
 use super::blocking::{Blocking, BlockingJob, ImmediateJobs};
 use super::lend::Received;
-use super::{PAUSE, Ring, RingEvent, SendBatch, SocketId, SocketRing, Token, Waker};
+use super::{PAUSE, Ring, RingEvent, SendBatch, SocketId, SocketRing, Token, Waker, busy_poll};
 use crate::memory::drain_stores;
 
 /// Where the kernel reads how long a pause is.
@@ -107,6 +107,11 @@ impl UringRing {
         };
         ring.listen_to_bell();
         Ok(ring)
+    }
+
+    /// See [`AnyRing::busy_poll`](super::AnyRing::busy_poll).
+    pub(super) fn busy_poll(&self, limit: Duration) -> io::Result<()> {
+        busy_poll::of_uring(self.queue.ring(), limit)
     }
 
     fn cancel_accepts(&mut self, keys: Vec<u32>) {
