@@ -101,6 +101,7 @@ fn control(
         store: Arc::new(Nowhere),
         flushes: Arc::new(FinalFlushes::default()),
         cores: 1,
+        near_core: Box::new(|_| None),
         random: Box::new(|| [0; 64]),
         local_address: |_| Ok(PORTAL.into()),
         segment_size: |_| 1460,

@@ -26,6 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use ::io::cpu::CpuList;
 use ::io::limits::processor_quota;
 use ::io::ring::RingKind;
 use block::file::UndoLog;
@@ -38,11 +39,11 @@ use runtime::polling::PollMode;
 use scsi::unit::{CoreId, UnitId};
 
 use crate::change::ChangeError;
-use crate::core::{ControlCore, ControlCoreParts};
+use crate::core::{ControlCore, ControlCoreParts, NearCore};
 use crate::flushes::FinalFlushes;
 use crate::inventory::Inventory;
 use crate::mailbox::{CoreMessage, Mailboxes};
-use crate::serve::options::ServeError;
+use crate::serve::options::{MOST_THREADS, MachineMisuse, ServeError, ServeMisuse};
 use crate::state::StateDir;
 use crate::views::Views;
 use absent::Notice;
@@ -65,10 +66,14 @@ pub struct ServerConfig {
     pub limits: TargetLimits,
     /// How many reactors; `None`: as many as the process may use cores.
     pub threads: Option<NonZeroUsize>,
+    /// The CPUs that they are pinned to, one each, in place of `threads`; `None`: none is.
+    pub pin: Option<CpuList>,
     /// Which ring drives them.
     pub ring: RingKind,
     /// When they spin.
     pub poll: PollMode,
+    /// How long the kernel polls network cards before they sleep; `None`: not at all.
+    pub busy_poll: Option<Duration>,
     /// Where acknowledged state is kept (APTPL reservations); `None`: nowhere.
     pub state_dir: Option<PathBuf>,
     /// How long volumes that cannot be opened are tried again at the start.
@@ -96,8 +101,10 @@ impl ServerConfig {
             },
             limits: TargetLimits::default(),
             threads: None,
+            pin: None,
             ring: RingKind::default(),
             poll: PollMode::default(),
+            busy_poll: None,
             state_dir: None,
             wait: Duration::ZERO,
             portals_may_be_missing: false,
@@ -181,7 +188,7 @@ impl Server {
         inventory: Inventory,
         undo: &UndoLog,
     ) -> Result<ServerHandle, ServeError> {
-        let cores = core_count(config.threads);
+        let cores = core_count(&config)?;
         let store = Arc::new(StateDir::new(config.state_dir.as_deref()));
         let mut served = Served::default();
         let until = Instant::now() + config.wait;
@@ -212,6 +219,7 @@ impl Server {
             store: Arc::clone(&store) as _,
             flushes: Arc::clone(&flushes),
             cores,
+            near_core: near_core(config.pin.clone()),
             random: Box::new(random),
             local_address: |socket| ::io::tcp::local_address(socket),
             segment_size: |socket| ::io::tcp::segment_size(socket),
@@ -219,6 +227,8 @@ impl Server {
         let common = cores::Common {
             ring: config.ring,
             polling: config.poll.within(processor_quota(), cores),
+            pin: config.pin.clone(),
+            busy_poll: config.busy_poll,
             journal: Arc::new(Journal::default()),
             pool: cores::pool_bytes(::io::limits::address_space(), cores),
             start,
@@ -450,10 +460,29 @@ fn random<const N: usize>() -> [u8; N] {
     bytes
 }
 
-fn core_count(threads: Option<NonZeroUsize>) -> u16 {
+/// How many cores to start, all of which can be.
+fn core_count(config: &ServerConfig) -> Result<u16, ServeMisuse> {
     let available = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    let most = usize::from(crate::serve::options::MOST_THREADS);
-    threads.unwrap_or_else(available).get().min(most) as u16
+    let count = match &config.pin {
+        Some(list) => {
+            MachineMisuse::look_for(list)?;
+            list.numbers().len()
+        }
+        None => config.threads.unwrap_or_else(available).get(),
+    };
+    Ok(count.min(MOST_THREADS.into()) as u16)
+}
+
+/// Tells the core on whose CPU the packets of a connection come in. The kernel moves that CPU along
+/// with the thread that receives, if it steers flows (RFS): so it is asked before anything was
+/// received.
+fn near_core(pin: Option<CpuList>) -> NearCore {
+    Box::new(move |socket| {
+        let cpus = pin.as_ref()?.numbers();
+        let cpu = ::io::tcp::incoming_cpu(socket)?;
+        let core = cpus.iter().position(|one| *one == cpu)?;
+        Some(CoreId(core as u16))
+    })
 }
 
 #[cfg(test)]

@@ -78,6 +78,7 @@ pub(super) fn control(
         store: Arc::new(VolatileStore::default()),
         flushes: Arc::clone(flushes),
         cores: setup.cores,
+        near_core: Box::new(|_| None),
         random: Box::new(move || rng.bytes()),
         local_address: super::wire::local_address,
         segment_size: |_| 1460,

@@ -459,7 +459,7 @@ impl super::ControlCore {
             volume: Arc::clone(&new.volume),
             name: new.name.clone(),
         };
-        self.insert_unit(ControlUnit::new(new, self.loads.len() as u16));
+        self.insert_unit(ControlUnit::new(new, self.placement.cores()));
         arrival
     }
 }

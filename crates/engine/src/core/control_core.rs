@@ -23,6 +23,7 @@ use super::event_key::SlotKey;
 use super::iwarp::IwarpOffer;
 use super::logins::Logins;
 use super::nexus_table::DepartedInitiators;
+use super::placement::Placement;
 use super::units::Store;
 use super::volumes::VolumeWatch;
 use crate::change::NewUnit;
@@ -80,10 +81,10 @@ pub struct ControlCore {
     pub(super) dropping: Vec<(u16, Sender<()>)>,
     pub(super) registry: Registry,
     pub(super) ports: DepartedInitiators<SessionIdentity>,
-    /// Sessions on each core.
-    pub(super) loads: Vec<u32>,
     /// On which core each session lives.
-    pub(super) places: BTreeMap<u16, CoreId>,
+    pub(super) placement: Placement,
+    /// Where the packets of a connection come in.
+    pub(super) near_core: NearCore,
     /// Logins that wait for the session with that TSIH to end.
     pub(super) waiting: Vec<(u16, SlotKey, AdmissionWish)>,
     /// Connections that have not logged in, by TCP.
@@ -105,6 +106,9 @@ pub struct ControlCore {
     pub(super) local_address: fn(&OwnedFd) -> io::Result<SocketAddr>,
     pub(super) segment_size: fn(&OwnedFd) -> usize,
 }
+
+/// Tells the core on whose CPU the packets of a connection come in, where that is known.
+pub type NearCore = Box<dyn Fn(&OwnedFd) -> Option<CoreId> + Send>;
 
 /// What can no longer be used, until it is back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +137,8 @@ pub struct ControlCoreParts {
     pub flushes: Arc<FinalFlushes>,
     /// How many cores there are.
     pub cores: u16,
+    /// Tells the core on whose CPU the packets of a connection come in, where that is known.
+    pub near_core: NearCore,
     /// Gives fresh random bytes.
     pub random: Box<dyn FnMut() -> [u8; 64] + Send>,
     /// Tells the address that a connection came to.
@@ -155,8 +161,8 @@ impl ControlCore {
             locks: Vec::new(),
             sessions: BTreeMap::new(),
             dropping: Vec::new(),
-            loads: vec![0; usize::from(parts.cores)],
-            places: BTreeMap::new(),
+            placement: Placement::new(parts.cores),
+            near_core: parts.near_core,
             waiting: Vec::new(),
             logins: Logins::default(),
             device_logins: Logins::default(),
@@ -243,22 +249,6 @@ impl ControlCore {
             let segment_size = (self.segment_size)(socket);
             IwarpOffer::new(portals, segment_size, &(self.random)())
         })
-    }
-
-    /// The core with the fewest sessions has the next one.
-    pub(super) fn assign_core(&mut self, tsih: u16) {
-        let loads = self.loads.iter_mut().enumerate();
-        let Some((core, load)) = loads.min_by_key(|(_, load)| **load) else {
-            return;
-        };
-        *load += 1;
-        self.places.insert(tsih, CoreId(core as u16));
-    }
-
-    pub(super) fn leave(&mut self, tsih: u16) {
-        if let Some(core) = self.places.remove(&tsih) {
-            self.loads[usize::from(core.0)] -= 1;
-        }
     }
 
     /// The other sessions with the target of this one, by whichever portal group.

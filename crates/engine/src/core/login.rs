@@ -49,13 +49,15 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             return;
         };
         let offer = control.iwarp_offer(&socket, local);
+        // Later the kernel may tell the CPU of this core, which receives the login.
+        let near = (control.near_core)(&socket);
         let Ok(socket) = self.ring.adopt(socket) else {
             return;
         };
         let config = control.config.clone();
         let endpoints = Endpoints { local, peer };
         let login = Login::new(now, config, endpoints, (control.random)());
-        let phase = ConnectionPhase::Login(Box::new(CoreLogin::new(login, offer)));
+        let phase = ConnectionPhase::Login(Box::new(CoreLogin::new(login, offer, near)));
         let key = self.connections.insert(peer.ip(), Some(socket), phase);
         control.logins.insert(peer.ip(), key);
         self.listen_to(key);
@@ -182,7 +184,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         }
         match control.registry.decide(&wish) {
             AdmissionDecision::Admit(tsih) => {
-                control.assign_core(tsih);
+                control.placement.assign(tsih, login.near());
                 login.login.admit(tsih);
                 self.sweep_later(now);
             }
@@ -203,10 +205,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             return self.end_session(tsih);
         }
         let control = self.control.as_ref();
-        if let Some(core) = control
-            .and_then(|control| control.places.get(&tsih))
-            .copied()
-        {
+        if let Some(core) = control.and_then(|control| control.placement.core_of(tsih)) {
             self.post(core, CoreMessage::End(tsih));
         }
     }
@@ -217,7 +216,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             return;
         };
         control.registry.ended(tsih);
-        control.leave(tsih);
+        control.placement.leave(tsih);
         control.tell_dropped(tsih);
         let waiting = std::mem::take(&mut control.waiting);
         let (ready, waiting): (Vec<_>, Vec<_>) =
@@ -295,7 +294,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         // A discovery session, even one that names the target, has no nexus to tell anything to.
         let port = control.registry.identity(tsih).filter(|_| nexus.is_some());
         let heard = control.ports.come_back(port);
-        let core = control.places.get(&tsih).copied().unwrap_or(CoreId(0));
+        let core = control.placement.core_of(tsih).unwrap_or(CoreId(0));
         let info = SessionInfo::of(session, device, core, now);
         control.sessions.insert(tsih, info);
         let Some(login) = login.rest() else {

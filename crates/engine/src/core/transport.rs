@@ -17,6 +17,7 @@ use rdma::verbs::{Completion, QueuePair as _};
 use runtime::batch::BatchSink;
 use runtime::device_pair::{DevicePair, DevicePairInTransit};
 use scsi::medium::Now;
+use scsi::unit::CoreId;
 use scsi::violation::Violation;
 
 use super::iwarp::{BlockStream, DATA_SEGMENT, IwarpOffer, IwarpStartup};
@@ -26,6 +27,8 @@ use super::rdma_carrier::{self, DeviceLogin, DeviceSession};
 pub(super) struct CoreLogin {
     pub(super) login: Box<Login<BlockLease>>,
     carrier: LoginCarrier,
+    /// Where its packets come in.
+    near: Option<CoreId>,
 }
 
 enum LoginCarrier {
@@ -50,11 +53,17 @@ const NOT_TAKEN: Violation = Violation {
 };
 
 impl CoreLogin {
-    /// A connection that was just accepted; over iSER too if there is an offer.
-    pub(super) fn new(login: Login<BlockLease>, offer: Option<IwarpOffer>) -> Self {
+    /// A connection that was just accepted, whose packets come in near a core; over iSER too if
+    /// there is an offer.
+    pub(super) fn new(
+        login: Login<BlockLease>,
+        offer: Option<IwarpOffer>,
+        near: Option<CoreId>,
+    ) -> Self {
         Self {
             login: Box::new(login),
             carrier: LoginCarrier::Undecided(offer.map(Box::new)),
+            near,
         }
     }
 
@@ -64,7 +73,13 @@ impl CoreLogin {
         Self {
             login: Box::new(login),
             carrier: LoginCarrier::Device(Box::new(DeviceLogin::new(pair))),
+            near: None,
         }
+    }
+
+    /// The core near which its packets come in.
+    pub(super) const fn near(&self) -> Option<CoreId> {
+        self.near
     }
 
     /// Takes bytes from the wire, as many as can be used now.

@@ -3,6 +3,7 @@
 //! The command line and, later, the configuration both end here, so whatever holds for both is
 //! checked here and not where it was typed.
 
+mod machine;
 mod misuse;
 mod numbers;
 
@@ -11,6 +12,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use ::io::cpu::{CpuList, CpuListError};
 use ::io::rdma::RdmaError;
 pub use ::io::ring::RingKind;
 pub use iscsi::auth::Hash as ChapHash;
@@ -21,6 +23,7 @@ use crate::inventory::InventoryError;
 pub use crate::inventory::{FcoePort, NotAPort};
 use address::ParseError;
 use fc::wire::names::Wwn;
+pub use machine::{BUSY_POLL, MachineMisuse};
 pub use misuse::{OptionNumber, ServeMisuse};
 use runtime::n_port::NoPort;
 pub use runtime::polling::PollMode;
@@ -57,10 +60,14 @@ pub struct ServeOptions {
     pub units: UnitOptions,
     /// How many reactors; `None`: as many as the process may use cores.
     pub threads: Option<NonZeroUsize>,
+    /// The CPUs that they are pinned to, one each; `None`: none is.
+    pub pin: Option<CpuList>,
     /// Which ring drives them.
     pub ring: RingKind,
     /// When they spin.
     pub poll: PollMode,
+    /// How long the kernel polls network cards before they sleep; `None`: not at all.
+    pub busy_poll: Option<Duration>,
     /// Bytes that all RAM volumes may take together; `None`: by what is available at start.
     pub memory_limit: Option<u64>,
     /// Where acknowledged state is kept (APTPL reservations); `None`: nowhere.
@@ -183,8 +190,10 @@ impl ServeOptions {
             chap: None,
             units: UnitOptions::default(),
             threads: None,
+            pin: None,
             ring: RingKind::default(),
             poll: PollMode::default(),
+            busy_poll: None,
             memory_limit: None,
             state_dir,
             wait: Duration::ZERO,

@@ -4,10 +4,11 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
+use ::io::cpu::{self, CpuList};
 use ::io::memory::Pool;
 use ::io::ring::{AnyRing, Ring as _, RingKind, Waker};
 use block::volume::CoreContext;
@@ -57,6 +58,10 @@ pub(super) fn pool_bytes(address_space: Option<u64>, cores: u16) -> usize {
 pub(super) struct Common {
     pub(super) ring: RingKind,
     pub(super) polling: PollMode,
+    /// The CPU of each; `None`: none is pinned.
+    pub(super) pin: Option<CpuList>,
+    /// How long the kernel polls network cards before a core sleeps.
+    pub(super) busy_poll: Option<Duration>,
     pub(super) journal: Arc<Journal>,
     /// The most that a core's buffers take, in bytes.
     pub(super) pool: usize,
@@ -143,11 +148,16 @@ fn run(
     tell_waker: &Sender<Waker>,
     office: &Receiver<Mailboxes>,
 ) -> io::Result<()> {
+    // Before its memory is taken, so that this lies in the node of its CPU.
+    pin(id, common.pin.as_ref())?;
     let (ring, instead) = AnyRing::open(common.ring)?;
     if let Some(cause) = instead
         && id == CoreId(0)
     {
         tracing::info!("io_uring is unavailable ({cause}): using epoll");
+    }
+    if let Some(limit) = common.busy_poll {
+        ring.busy_poll(limit)?;
     }
     let context = CoreContext::new(Pool::new(common.pool)?);
     let _ = tell_waker.send(ring.waker());
@@ -167,6 +177,15 @@ fn run(
         control,
     });
     drive(core, common)
+}
+
+/// Keeps the thread of a core on its CPU.
+fn pin(id: CoreId, list: Option<&CpuList>) -> io::Result<()> {
+    let cpu = list.and_then(|list| list.numbers().get(usize::from(id.0)));
+    cpu.map_or(Ok(()), |&cpu| {
+        let cause = |error| io::Error::other(format!("cannot pin it to CPU {cpu}: {error}"));
+        cpu::pin(cpu).map_err(cause)
+    })
 }
 
 /// The loop of a core.

@@ -11,7 +11,7 @@ use fc::wire::names::Wwn;
 use iscsi::parameters::FIRST_WINDOW;
 use iscsi::text::MAX_VALUE;
 
-use super::{ChapUser, MOST_THREADS, ServeOptions, TargetChap};
+use super::{ChapUser, MOST_THREADS, MachineMisuse, ServeOptions, TargetChap};
 use crate::inventory::FcoePort;
 use address::{LUN_MAX, Size, Time};
 use runtime::secret::SECRET_BYTES;
@@ -155,6 +155,9 @@ pub enum ServeMisuse {
         /// What there may be.
         most: OptionNumber,
     },
+    /// Threads or processors that cannot be had together.
+    #[error(transparent)]
+    Machine(#[from] MachineMisuse),
     /// A CHAP user that no login can name.
     #[error(
         "{option} {name:?} is not a CHAP name: it must have 1 to 255 bytes and no control \
@@ -230,6 +233,7 @@ impl ServeOptions {
         self.validate_access()?;
         self.validate_units()?;
         self.validate_limits()?;
+        self.validate_machine()?;
         self.chap.as_ref().map_or(Ok(()), validate_chap)
     }
 

@@ -450,3 +450,44 @@ fn exit_codes_tell_misuse_from_failure() {
     let (address, cause) = ("file:/nowhere".into(), cause.to_string());
     assert_eq!(ServeError::Open { address, cause }.exit_code(), 1);
 }
+
+#[test]
+fn there_is_a_thread_for_each_cpu_of_a_list() {
+    let pinned = |threads, list: &str| {
+        with(|options| {
+            options.threads = NonZeroUsize::new(threads);
+            options.pin = Some(list.parse().unwrap());
+        })
+    };
+    for (threads, list) in [(0, "0"), (0, "0,2-5"), (1, "7"), (5, "0,2-5")] {
+        assert_eq!(pinned(threads, list), Ok(()), "{threads} {list}");
+    }
+    for (threads, list) in [(2, "0"), (4, "0,2-5"), (6, "0,2-5")] {
+        let error = pinned(threads, list).unwrap_err().to_string();
+        assert!(error.contains(&format!("--pin {list}")), "{error}");
+        assert!(
+            error.ends_with(&format!("or list {threads} CPUs")),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn network_cards_are_polled_for_a_while_before_a_sleep() {
+    let polled =
+        |time, poll| with(|options| (options.busy_poll, options.poll) = (Some(time), poll));
+    for time in [Duration::from_micros(1), Duration::from_secs(1)] {
+        assert_eq!(polled(time, PollMode::Never), Ok(()));
+        assert_eq!(polled(time, PollMode::Adaptive), Ok(()));
+        let sleepless = polled(time, PollMode::Always);
+        assert_eq!(sleepless, Err(MachineMisuse::NeverAsleep.into()));
+    }
+    for time in [
+        Duration::ZERO,
+        Duration::from_nanos(999),
+        Duration::from_secs(2),
+    ] {
+        let wrong = polled(time, PollMode::Never);
+        assert_eq!(wrong, Err(MachineMisuse::BusyPoll(time).into()));
+    }
+}
