@@ -19,7 +19,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use ::io::memory::MemoryLimit;
 use ::io::ring::RingKind;
-use address::Size;
+use address::{Size, Time};
 use block::file::{ReservedPlaces, UndoLog};
 use engine::server::{Server, ServerConfig, ServerHandle};
 use runtime::lockfile::{Attempt, LockFile};
@@ -280,6 +280,8 @@ fn server_config(tree: &Tree, options: &DaemonOptions) -> Result<ServerConfig, S
     config.open.memory.start();
     let threads = tree.daemon.threads.map(usize::from);
     config.threads = threads.and_then(NonZeroUsize::new);
+    config.pin = tree.daemon.pin.as_ref().and_then(|list| list.parse().ok());
+    config.busy_poll = tree.daemon.busy_poll.map(|Time(time)| time);
     config.ring = options.ring;
     config.portals_may_be_missing = true;
     config.open.reserved = reserved(options);

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use engine::inventory::Inventory;
 use engine::mailbox::SessionInfo;
+use engine::serve::options::MachineMisuse;
 use engine::server::ServerHandle;
 use runtime::secret;
 use zeroize::Zeroizing;
@@ -20,7 +21,7 @@ use crate::lower::{Machine, inventory, sources};
 use crate::plan::{FabricLoginFact, FabricLogins, SessionFact};
 use crate::secret::SecretSource;
 use crate::switches::Switches;
-use crate::tree::{ApiRow, Tree, VolumeRow, pairs};
+use crate::tree::{ApiRow, DaemonRow, Tree, VolumeRow, pairs};
 
 /// Where this machine keeps what a tree only names.
 #[derive(Clone, Debug)]
@@ -229,6 +230,13 @@ impl ServedTree {
     }
 }
 
+/// The CPUs count at the next start, and one that is not there would keep the daemon from it.
+fn can_pin(row: &DaemonRow) -> Result<(), Vec<String>> {
+    let list = row.pin.as_ref().and_then(|list| list.parse().ok());
+    let found = list.map_or(Ok(()), |list| MachineMisuse::look_for(&list));
+    found.map_err(|misuse| vec![format!("daemon.pin: {misuse}")])
+}
+
 /// What of `[api]` cannot be had.
 pub(crate) fn api_alarm(cause: &str) -> Alarm {
     let detail = format!("{cause}; the API stays as it is, and its socket is always there");
@@ -272,6 +280,9 @@ impl Engine for ServedTree {
         absent_ok: bool,
         persist: Persist<'_>,
     ) -> Result<(), Vec<String>> {
+        if tree.daemon.pin != self.tree.daemon.pin {
+            can_pin(&tree.daemon)?;
+        }
         let before = self.server.inventory();
         let inventory = self.places.inventory(tree, &self.tree.volume, &before)?;
         let listeners = self.prepare_api(&tree.api)?;

@@ -72,6 +72,12 @@ pub struct DaemonRow {
     /// How many cores serve; where missing, as many as the process may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<u16>,
+    /// The CPUs that they are pinned to, one each: `0,2-5`; where missing, none is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pin: Option<String>,
+    /// How long the kernel polls network cards before they sleep; where missing, not at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy_poll: Option<Time>,
     /// Bytes that all RAM volumes may take together; where missing, by what is available at the
     /// start.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -79,7 +79,7 @@ UMask=0077
 SystemCallArchitectures=native
 SystemCallFilter=@system-service io_uring_setup io_uring_enter io_uring_register
 SystemCallFilter=~@privileged @resources
-SystemCallFilter=setpriority bpf
+SystemCallFilter=setpriority sched_setaffinity bpf
 SystemCallErrorNumber=EPERM
 
 [Install]

@@ -85,6 +85,25 @@ fn at_the_start_nothing_counts_at_the_next_one() {
     assert!(plan.contains("counts at the next start"), "{plan}");
 }
 
+/// It counts at the next start, which it would keep from being one.
+#[test]
+fn a_cpu_that_is_not_there_is_refused_before_it_counts() {
+    let rig = Rig::start();
+    for (value, told) in [
+        (
+            "daemon.pin=1023",
+            "daemon.pin: no thread can be pinned to CPU 1023: ",
+        ),
+        ("daemon.pin=0-x", "daemon.pin: \"0-x\" is no list of CPUs: "),
+        ("daemon.busy-poll=2s", "daemon.busy-poll: 2s is not a time "),
+    ] {
+        let said = refused(&rig, &["set", value]);
+        assert!(said.contains(told), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+    assert!(!rig.file().contains("pin"), "{}", rig.file());
+}
+
 #[test]
 fn an_api_without_a_free_place_says_so() {
     let rig = Rig::start();

@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 
 use ::io::memory::GRANULE;
-use address::{HostPort, Size};
-use engine::serve::options::MOST_THREADS;
+use address::{HostPort, Size, Time};
+use engine::serve::options::{BUSY_POLL, CpuList, MOST_THREADS};
 
 use super::Findings;
-use crate::tree::Tree;
+use crate::tree::{DaemonRow, Tree};
 
 pub(super) fn check(tree: &Tree, findings: &mut Findings) {
     daemon(tree, findings);
@@ -25,6 +25,15 @@ fn daemon(tree: &Tree, findings: &mut Findings) {
             &format!("give 1 to {MOST_THREADS}, or leave it out"),
         );
     }
+    pin(row, findings);
+    if let Some(time) = row.busy_poll.filter(|time| !BUSY_POLL.contains(&time.0)) {
+        let (least, most) = (Time(*BUSY_POLL.start()), Time(*BUSY_POLL.end()));
+        findings.problem(
+            "daemon.busy-poll",
+            format_args!("{time} is not a time that network cards can be polled for"),
+            &format!("give {least} to {most}, such as \"50us\", or leave it out"),
+        );
+    }
     if let Some(limit) = row.memory_limit.filter(|limit| limit.0 < GRANULE) {
         findings.problem(
             "daemon.memory-limit",
@@ -39,6 +48,27 @@ fn daemon(tree: &Tree, findings: &mut Findings) {
             "daemon.initiator-name",
             format_args!("{name:?} is not an iSCSI name: {cause}"),
             "write an IQN, as in iqn.2026-11.org.example:san, or leave it out",
+        );
+    }
+}
+
+/// Whether the CPUs are there is looked up by who starts the threads.
+fn pin(row: &DaemonRow, findings: &mut Findings) {
+    let Some(written) = &row.pin else { return };
+    let listed = match written.parse::<CpuList>() {
+        Ok(list) => list.numbers().len(),
+        Err(cause) => {
+            return findings.problem("daemon.pin", cause, "or leave it out");
+        }
+    };
+    if let Some(threads) = row
+        .threads
+        .filter(|threads| usize::from(*threads) != listed)
+    {
+        findings.problem(
+            "daemon.pin",
+            format_args!("{written:?} has {listed} CPUs, and daemon.threads is {threads}"),
+            "leave daemon.threads out, or list a CPU for each thread",
         );
     }
 }

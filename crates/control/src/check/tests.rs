@@ -139,6 +139,40 @@ fn one_slip_is_told_by_one_line() {
 }
 
 #[test]
+fn cpus_are_listed_one_for_each_thread() {
+    let told = |row: &str| {
+        let text = format!("version = 1\n[daemon]\n{row}\n");
+        let problems = check(&parse(&text).unwrap()).problems;
+        problems.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    for right in [
+        "pin = \"0,2-5\"",
+        "pin = \"3\"\nthreads = 1",
+        "busy-poll = \"50us\"",
+    ] {
+        assert_eq!(told(right), Vec::<String>::new(), "{right}");
+    }
+    for (wrong, says) in [
+        ("pin = \"0-x\"", "daemon.pin: \"0-x\" is no list of CPUs"),
+        ("pin = \"\"", "daemon.pin: \"\" is no list of CPUs"),
+        (
+            "pin = \"2-0\"",
+            "daemon.pin: the range 2-0 of CPUs is empty",
+        ),
+        (
+            "pin = \"0,2-5\"\nthreads = 4",
+            "daemon.pin: \"0,2-5\" has 5 CPUs, and daemon.threads is 4: leave daemon.threads out",
+        ),
+        ("busy-poll = \"2s\"", "daemon.busy-poll: 2s is not a time"),
+    ] {
+        let [line] = &told(wrong)[..] else {
+            panic!("{wrong}: one line");
+        };
+        assert!(line.starts_with(says), "{line}");
+    }
+}
+
+#[test]
 fn all_that_is_wrong_is_told_at_once() {
     let text = r#"
 version = 1

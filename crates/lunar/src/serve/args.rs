@@ -7,7 +7,7 @@ use std::time::Duration;
 use address::HostPort;
 use clap::{ArgAction, Args};
 use engine::serve::options::{
-    BlockSizeOption, ChapHash, FcoePort, IserProvider, MOST_THREADS, PollMode, RingKind,
+    BlockSizeOption, ChapHash, CpuList, FcoePort, IserProvider, MOST_THREADS, PollMode, RingKind,
     ServeOptions, TargetChap, TargetLimits, UnitOptions, chap_user,
 };
 
@@ -218,6 +218,12 @@ struct MachineArgs {
     #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = parse_threads)]
     threads: Threads,
 
+    /// Pin each thread to a CPU of this list, such as 0,2-5 [default: none]
+    ///
+    /// There are as many threads as CPUs. A session lives where its packets come in.
+    #[arg(long, value_name = "CPUS")]
+    pin: Option<CpuList>,
+
     /// Kernel interface for I/O
     #[arg(long, value_name = "RING", default_value = "auto", value_parser = choice(RINGS))]
     ring: RingKind,
@@ -225,6 +231,10 @@ struct MachineArgs {
     /// When to spin instead of sleeping
     #[arg(long, value_name = "WHEN", default_value = "adaptive", value_parser = choice(POLLS))]
     poll: PollMode,
+
+    /// Have the kernel poll network cards for this long before a thread sleeps [default: none]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    busy_poll: Option<Duration>,
 
     /// Memory for all RAM disks together [default: from available memory]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
@@ -359,8 +369,10 @@ impl ServeArgs {
         options.allow = self.access.allow;
         options.units = self.units.into();
         options.threads = self.machine.threads;
+        options.pin = self.machine.pin;
         options.ring = self.machine.ring;
         options.poll = self.machine.poll;
+        options.busy_poll = self.machine.busy_poll;
         options.memory_limit = self.machine.memory_limit;
         options.wait = self.wait.unwrap_or_default();
         options.limits = self.limits.into();

@@ -22,6 +22,12 @@ fn the_control_plane_may_give_way() {
     assert!(is_allowed("setpriority", "@resources"), "{UNIT}");
 }
 
+/// `sched_setaffinity` is one of @resources.
+#[test]
+fn threads_may_be_pinned() {
+    assert!(is_allowed("sched_setaffinity", "@resources"), "{UNIT}");
+}
+
 /// `bpf` is one of @privileged.
 #[test]
 fn the_kernel_may_be_asked_to_steer_frames() {

@@ -12,6 +12,7 @@ mod iser;
 mod looks;
 mod manual;
 mod namespace;
+mod pinned;
 mod race;
 mod resume;
 mod rig;

@@ -1,5 +1,6 @@
 //! Network namespaces of a test's own, and the program in them.
 
+use std::fmt::Display;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -17,12 +18,23 @@ impl Namespace {
         if !is_root() {
             holder.arg("--map-root-user");
         }
+        Self::held_by(holder, "self")
+    }
+
+    /// Another one, which shares the users of this one: cables can go from one to the other.
+    pub(crate) fn beside(&self) -> Self {
+        Self::held_by(self.command("unshare"), self.id())
+    }
+
+    /// The holder leaves the network of a process.
+    fn held_by(mut holder: Command, from: impl Display) -> Self {
         let holder = holder.args(["--net", "sleep", "600"]).spawn().unwrap();
         let namespace = Self(holder);
-        let own = fs::read_link("/proc/self/ns/net").unwrap();
+        let own = [&"self" as &dyn Display, &from]
+            .map(|one| fs::read_link(format!("/proc/{one}/ns/net")).unwrap());
         let path = format!("/proc/{}/ns/net", namespace.0.id());
         let deadline = Instant::now() + PATIENCE;
-        while fs::read_link(&path).map_or(true, |theirs| theirs == own) {
+        while fs::read_link(&path).map_or(true, |theirs| own.contains(&theirs)) {
             assert!(Instant::now() < deadline, "unshare (package util-linux)");
             thread::sleep(Duration::from_millis(5));
         }
