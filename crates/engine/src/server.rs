@@ -27,7 +27,6 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ::io::cpu::CpuList;
-use ::io::limits::processor_quota;
 use ::io::ring::RingKind;
 use block::file::UndoLog;
 use block::volume::Volume;
@@ -224,15 +223,7 @@ impl Server {
             local_address: |socket| ::io::tcp::local_address(socket),
             segment_size: |socket| ::io::tcp::segment_size(socket),
         });
-        let common = cores::Common {
-            ring: config.ring,
-            polling: config.poll.within(processor_quota(), cores),
-            pin: config.pin.clone(),
-            busy_poll: config.busy_poll,
-            journal: Arc::new(Journal::default()),
-            pool: cores::pool_bytes(::io::limits::address_space(), cores),
-            start,
-        };
+        let common = cores::Common::new(&config, cores, start);
         let started = cores::start(cores, &common, Box::new(control), &config.ended);
         let (mailboxes, threads) = started.map_err(|cause| cores::cannot_start(cores, cause))?;
         let handle = Self {

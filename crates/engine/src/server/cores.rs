@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 
 use ::io::cpu::{self, CpuList};
+use ::io::limits::{address_space, processor_quota};
 use ::io::memory::Pool;
 use ::io::ring::{AnyRing, Ring as _, RingKind, Waker};
 use block::volume::CoreContext;
@@ -17,6 +18,7 @@ use scsi::unit::CoreId;
 use crate::core::{ControlCore, Core, CoreParts};
 use crate::mailbox::{CoreMailbox, Mailboxes};
 use crate::serve::options::ServeError;
+use crate::server::ServerConfig;
 use block::volumes::Volumes;
 use runtime::journal::Journal;
 use runtime::polling::{OF_A_SERVER, PollMode, Polling, thread_time};
@@ -37,7 +39,7 @@ const POOL_MIN: usize = 4 << 20;
 const OTHERS: u64 = 320 << 20;
 
 /// How much memory the buffers of each core may take where so much address space is left, in bytes.
-pub(super) fn pool_bytes(address_space: Option<u64>, cores: u16) -> usize {
+fn pool_bytes(address_space: Option<u64>, cores: u16) -> usize {
     let each =
         |left: u64| (left / u64::from(cores.max(1))).saturating_sub(OTHERS) / Pool::ADDRESSES;
     let fits = address_space.map(|left| usize::try_from(each(left)).unwrap_or(POOL_BYTES));
@@ -66,6 +68,21 @@ pub(super) struct Common {
     /// The most that a core's buffers take, in bytes.
     pub(super) pool: usize,
     pub(super) start: Instant,
+}
+
+impl Common {
+    /// What this many cores are told.
+    pub(super) fn new(config: &ServerConfig, cores: u16, start: Instant) -> Self {
+        Self {
+            ring: config.ring,
+            polling: config.poll.within(processor_quota(), cores),
+            pin: config.pin.clone(),
+            busy_poll: config.busy_poll,
+            journal: Arc::default(),
+            pool: pool_bytes(address_space(), cores),
+            start,
+        }
+    }
 }
 
 /// A core's thread that has its ring and waits for the way to the others.
@@ -232,7 +249,7 @@ pub(super) fn join(thread: CoreThread) -> Result<(), ServeError> {
 /// Why this many cores were not started, and the way out.
 pub(super) fn cannot_start(count: u16, cause: io::Error) -> ServeError {
     let what = match Errno::from_io_error(&cause) {
-        Some(Errno::NOMEM | Errno::AGAIN) if ::io::limits::address_space().is_some() => format!(
+        Some(Errno::NOMEM | Errno::AGAIN) if address_space().is_some() => format!(
             "cannot start {count} cores within the limit of address space: raise it (ulimit -v), \
              or give a smaller --threads"
         ),
