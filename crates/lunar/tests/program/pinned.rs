@@ -139,8 +139,9 @@ impl Daemon {
         let folder = folder("pinned").display().to_string();
         let config = format!("{folder}/lunar.toml");
         let text = format!(
-            "version = 1\n[daemon]\npin = \"{pin}\"\n[volume.v]\naddress = \"ram:8M\"\n[target.\"{TARGET}\"]\nportals = [\"192.0.2.1:3260\"]\n\
-             luns = {{ 0 = \"v\" }}\nallow = [\"*\"]\n"
+            "version = 1\n[daemon]\npin = \"{pin}\"\n[volume.v]\n\
+             address = \"ram:8M\"\n[target.\"{TARGET}\"]\n\
+             portals = [\"192.0.2.1:3260\"]\nluns = {{ 0 = \"v\" }}\nallow = [\"*\"]\n"
         );
         fs::write(&config, text).unwrap();
         let mut daemon = here.command("setpriv");
