@@ -10,7 +10,7 @@ use client::open::{self, OpenOptions};
 use io::counting::allocations;
 use io::memory::{MemoryLimit, Pool};
 use io::ring::{AnyRing, RingKind};
-use scsi::medium::{Extent, MediumOp, MediumOutcome, MediumResult, Now};
+use scsi::medium::{Extent, MediumOp, MediumOutcome, MediumResult, Now, ReadMemory};
 
 struct Rig {
     ring: AnyRing,
@@ -58,8 +58,8 @@ impl Rig {
                 fua: false,
                 atomic: false,
             });
-            let copied = false;
-            self.run(MediumOp::Read { extent, copied });
+            let memory = ReadMemory::Lent;
+            self.run(MediumOp::Read { extent, memory });
             self.run(MediumOp::Status { extent });
         }
         let extent = Extent::new(0, 0);

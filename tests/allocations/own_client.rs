@@ -13,7 +13,7 @@ use client::worker::Worker;
 use engine::core::accept_token;
 use io::counting::allocations;
 use io::ring::{AnyRing, Ring as _, RingKind};
-use scsi::medium::{Extent, Lease as _, MediumOp, MediumOutcome};
+use scsi::medium::{Extent, Lease as _, MediumOp, MediumOutcome, ReadMemory};
 use tests::one_core::{TARGET, serving};
 
 use super::LIMITS;
@@ -121,8 +121,8 @@ impl Client {
                 atomic: false,
             }
         } else {
-            let copied = true;
-            MediumOp::Read { extent, copied }
+            let memory = ReadMemory::Private;
+            MediumOp::Read { extent, memory }
         };
         self.worker.submit(0, self.sent, op);
         self.sent += 1;

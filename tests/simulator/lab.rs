@@ -10,7 +10,7 @@ use std::time::Duration;
 use block::lease::BlockLease;
 use iscsi::initiator::config::{InitiatorConfig, OperationalOffer};
 use iscsi::target::{NodeAccess, TargetLimits};
-use scsi::medium::{Extent, Lease as _, MediumOp};
+use scsi::medium::{Extent, Lease as _, MediumOp, ReadMemory};
 use sim::{CoreUsage, Disk, DiskKind, EventWeights, POOL_BYTES, Rng, SimWire, World, WorldConfig};
 use tests::initiator::{Reply, Settings};
 use tests::target_config;
@@ -128,7 +128,7 @@ pub(crate) fn any_pace(rng: &mut Rng) -> EventWeights {
 pub(crate) const fn read_op(extent: Extent) -> MediumOp<BlockLease> {
     MediumOp::Read {
         extent,
-        copied: false,
+        memory: ReadMemory::Lent,
     }
 }
 

@@ -13,6 +13,7 @@
 //! flushes go one after the other; those that come while one is in flight share the next.
 
 mod handle;
+mod lent;
 mod notices;
 mod space;
 
@@ -22,6 +23,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ::io::memory::FileMap;
 use ::io::ring::RingFile;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -50,6 +52,8 @@ pub(crate) struct Backing {
     notices: notices::Notices,
     /// The traits that were told last say that it unmaps.
     told_to_unmap: AtomicBool,
+    /// A file in memory, once reads are sent from it.
+    map: Mutex<Option<Arc<FileMap>>>,
     /// Opened for cores that have not attached it yet.
     prepared: Mutex<Vec<[OwnedFd; 2]>>,
 }
@@ -118,6 +122,7 @@ impl Backing {
             unsupported: space::Unsupported::default(),
             notices: notices::Notices::default(),
             told_to_unmap: AtomicBool::new(true),
+            map: Mutex::default(),
             prepared: Mutex::default(),
         })
     }
@@ -232,6 +237,10 @@ impl Backing {
     fn prepared(&self) -> MutexGuard<'_, Vec<[OwnedFd; 2]>> {
         let locked = self.prepared.lock();
         locked.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn shared_map(&self) -> MutexGuard<'_, Option<Arc<FileMap>>> {
+        self.map.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What a core uses: one for data, and one whose writes are durable when they end.

@@ -45,7 +45,7 @@ use ::io::memory::{
 };
 use rustix::io::Errno;
 use scsi::medium::{
-    Atomic, Extent, MediumError, MediumOp, MediumOutcome, MediumResult, Provisioning,
+    Atomic, Extent, MediumError, MediumOp, MediumOutcome, MediumResult, Provisioning, ReadMemory,
     SEGMENT_BYTES, Sanitize, SanitizeKind, Traits,
 };
 use scsi::statistics::SpaceUsage;
@@ -193,12 +193,9 @@ impl Handle for RamHandle {
         let result = match op {
             MediumOp::Read {
                 extent,
-                copied: false,
-            } => Ok(self.read(extent)),
-            MediumOp::Read {
-                extent,
-                copied: true,
+                memory: ReadMemory::Private,
             } => self.copy(extent),
+            MediumOp::Read { extent, .. } => Ok(self.read(extent)),
             MediumOp::PrepareWrite { extent } => self.lend(extent),
             MediumOp::Buffer { bytes } => self.private(bytes),
             MediumOp::Write { extent, data, .. } => self.write(extent, data),

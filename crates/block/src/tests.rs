@@ -8,6 +8,7 @@ mod file;
 mod latch;
 mod later;
 mod layout;
+mod lent_pages;
 mod locked;
 mod locks;
 mod nests;

@@ -27,7 +27,8 @@ use std::time::Duration;
 
 use ::io::memory::Pool;
 use scsi::medium::{
-    Extent, Lease as _, MediumError, MediumOp, MediumOutcome, MediumResult, Now, Sanitize,
+    Extent, Lease as _, MediumError, MediumOp, MediumOutcome, MediumResult, Now, ReadMemory,
+    Sanitize,
 };
 
 use crate::filter::{Filter, Intercepted, Interceptor};
@@ -152,9 +153,9 @@ impl Verifier {
         match op {
             MediumOp::Read { extent, .. } => {
                 let seen = self.shared.book().begin_read(extent);
-                let copied = true;
+                let memory = ReadMemory::Private;
                 Ok((
-                    MediumOp::Read { extent, copied },
+                    MediumOp::Read { extent, memory },
                     CheckKind::Read(extent, seen),
                 ))
             }

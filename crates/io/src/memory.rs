@@ -5,11 +5,14 @@
 //! - [`Pool`]: page-aligned buffers of one core, for volumes that read into memory.
 //! - [`Region`]: the memory of a RAM volume, shared by all cores, which knows what of it was ever
 //!   written. A core works on it through its [`LocalRegion`].
+//! - [`FileMap`]: a file in memory, of which pages are lent to be sent, through a core's
+//!   [`LocalFileMap`]. The kernel alone reads them.
 //! - [`MemoryLimit`]: what all regions of a process may hold together.
 
 mod barrier;
 mod bitmap;
 mod buffer;
+mod file_map;
 mod granules;
 mod huge;
 mod limit;
@@ -23,6 +26,7 @@ mod tests;
 mod write_claim;
 
 pub use buffer::{Buffer, PrefetchQueue, ZEROS_MAX};
+pub use file_map::{FileMap, LocalFileMap};
 pub use granules::{GRANULE, Pages};
 pub use limit::{MemoryLimit, NoSpace};
 pub use locked::LockError;

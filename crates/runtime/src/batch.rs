@@ -21,7 +21,7 @@ impl PduSink<BlockLease> for BatchSink<'_> {
     // Both transports call it for each run of data.
     #[inline(always)]
     fn lease(&mut self, data: BlockLease) {
-        if data.len() < COPY_BELOW {
+        if data.len() < COPY_BELOW && !data.buffer().is_of_file() {
             PduSink::copied(self, &data);
         } else {
             self.0.buffer(data.into());

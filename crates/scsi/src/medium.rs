@@ -73,6 +73,19 @@ impl Extent {
     }
 }
 
+/// The memory in which a volume hands out what is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadMemory {
+    /// Not the volume's storage, so that the data stays what it was when the outcome is told.
+    Private,
+    /// The volume's storage where that is memory (a RAM disk), else private. Later writes are seen.
+    Lent,
+    /// As `Lent`, for data that only the kernel looks at, as it sends it. A file in memory lends
+    /// its pages then: when the file loses them, the send fails, but this process would be ended if
+    /// it looked at them.
+    Sent,
+}
+
 /// What the device server asks of a volume. Every extent has been checked against the capacity.
 #[derive(Debug)]
 pub enum MediumOp<L> {
@@ -80,9 +93,8 @@ pub enum MediumOp<L> {
     Read {
         /// Where from.
         extent: Extent,
-        /// In memory that is not the volume's storage, so that it stays what it was when the
-        /// outcome is told. A RAM disk else lends its own, where later writes are seen.
-        copied: bool,
+        /// In which memory.
+        memory: ReadMemory,
     },
     /// Hand out memory to receive the data of a coming `Write` of `extent` into →
     /// [`MediumOutcome::Lease`]. A RAM disk lends its own memory, so a block is stored when all of

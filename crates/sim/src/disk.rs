@@ -11,7 +11,8 @@ use ::io::ring::FileOp;
 use block::lease::BlockLease;
 use block::volume::{Context, CoreContext, Handle, HandleEvent, HandleId, Volume};
 use scsi::medium::{
-    Extent, MediumError, MediumOp, MediumOutcome, MediumResult, Provisioning, SEGMENT_BYTES, Traits,
+    Extent, MediumError, MediumOp, MediumOutcome, MediumResult, Provisioning, ReadMemory,
+    SEGMENT_BYTES, Traits,
 };
 use slab::Slab;
 
@@ -294,12 +295,14 @@ impl DiskHandle {
     fn act(&self, op: &MediumOp<BlockLease>) -> MediumResult<BlockLease> {
         let medium = &self.disk.medium;
         match *op {
-            MediumOp::Read { extent, copied } => {
+            MediumOp::Read { extent, memory } => {
                 let start = medium.offset(extent) as u64;
                 let range = start..start + medium.len(extent) as u64;
                 let own = self.region.as_ref().map(|region| region.buffer(range));
                 match own {
-                    Some(own) if !copied => Ok(MediumOutcome::Lease(own.into())),
+                    Some(own) if memory != ReadMemory::Private => {
+                        Ok(MediumOutcome::Lease(own.into()))
+                    }
                     _ => {
                         let copy = self.pool.buffer(medium.len(extent));
                         let copy = copy.ok_or(MediumError::Busy)?;

@@ -12,7 +12,7 @@ use block::lease::BlockLease;
 use client::open::{self, OpenOptions};
 use client::worker::Worker;
 use io::ring::RingKind;
-use scsi::medium::{Extent, Lease as _, MediumError, MediumOp, MediumResult};
+use scsi::medium::{Extent, Lease as _, MediumError, MediumOp, MediumResult, ReadMemory};
 use sim::Rng;
 use tests::server::Server;
 
@@ -99,8 +99,8 @@ fn worker(address: &str) -> Worker {
 
 fn read(place: u64) -> MediumOp<BlockLease> {
     let extent = Extent::new(place * BLOCKS, BLOCKS);
-    let copied = false;
-    MediumOp::Read { extent, copied }
+    let memory = ReadMemory::Lent;
+    MediumOp::Read { extent, memory }
 }
 
 fn write(place: u64, data: BlockLease) -> MediumOp<BlockLease> {

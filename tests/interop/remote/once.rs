@@ -8,7 +8,7 @@ use block::volume::Volume;
 use client::open::{self, OpenError, OpenOptions};
 use client::worker::Worker;
 use io::ring::RingKind;
-use scsi::medium::{Extent, MediumOp};
+use scsi::medium::{Extent, MediumOp, ReadMemory};
 use tests::server::Server;
 
 use super::redirector::Redirector;
@@ -32,8 +32,8 @@ fn core(volume: &Arc<dyn Volume>) -> Worker {
 #[track_caller]
 fn read(worker: &mut Worker) {
     let extent = Extent::new(0, 1);
-    let copied = false;
-    worker.submit(0, 1, MediumOp::Read { extent, copied });
+    let memory = ReadMemory::Lent;
+    worker.submit(0, 1, MediumOp::Read { extent, memory });
     let limit = Instant::now() + Duration::from_secs(10);
     let done = loop {
         worker.wait(Some(Duration::from_millis(20))).unwrap();

@@ -6,7 +6,8 @@ use std::time::Duration;
 use fc::tests::bytes;
 use scsi::device::OpId;
 use scsi::medium::{
-    Extent, HeapLease, Lease, MediumError, MediumOp, MediumOutcome, MediumResult, Now, Traits,
+    Extent, HeapLease, Lease, MediumError, MediumOp, MediumOutcome, MediumResult, Now, ReadMemory,
+    Traits,
 };
 use sim::{DiskKind, Rng};
 
@@ -95,7 +96,7 @@ impl Disk {
         let lends = self.kind == DiskKind::Memory;
         let buffer = |len: usize| MediumOutcome::Lease(HeapLease::from_bytes(vec![0xee; len]));
         Ok(match op {
-            MediumOp::Read { extent, copied } if lends && !copied => {
+            MediumOp::Read { extent, memory } if lends && memory != ReadMemory::Private => {
                 MediumOutcome::Lease(self.part(extent))
             }
             MediumOp::Read { extent, .. } => {

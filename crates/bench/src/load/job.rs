@@ -13,7 +13,7 @@ use block::lease::BlockLease;
 use client::pair::way_out;
 use client::worker::{Worker, WorkerResult};
 use fastrand::Rng;
-use scsi::medium::{Extent, MediumError, MediumOp, MediumOutcome, MediumResult};
+use scsi::medium::{Extent, MediumError, MediumOp, MediumOutcome, MediumResult, ReadMemory};
 
 use super::stamp::BlockStamp;
 use super::write_generations::{self, WriteGenerations};
@@ -384,7 +384,7 @@ impl<'a> LoadJob<'a> {
 fn read(extent: Extent) -> MediumOp<BlockLease> {
     MediumOp::Read {
         extent,
-        copied: false,
+        memory: ReadMemory::Lent,
     }
 }
 

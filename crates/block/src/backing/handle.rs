@@ -3,11 +3,14 @@
 use std::io;
 use std::sync::Arc;
 
-use ::io::memory::{Buffer, Pool};
+use ::io::memory::{Buffer, Pool, Recall};
 use ::io::ring::{FileOp, RingFile};
-use scsi::medium::{Extent, MediumError, MediumOp, MediumOutcome, MediumResult, Provisioning};
+use scsi::medium::{
+    Extent, MediumError, MediumOp, MediumOutcome, MediumResult, Provisioning, ReadMemory,
+};
 use slab::Slab;
 
+use super::lent::LentPages;
 use super::{Backing, space};
 use crate::chunked::ChunkedRange;
 use crate::lease::BlockLease;
@@ -27,6 +30,7 @@ pub(super) struct BackingHandle {
     pool: Pool,
     pending: Slab<RingOperation>,
     flushes: FlushQueue,
+    lent: LentPages,
 }
 
 /// An operation on the ring, and what it is for.
@@ -70,12 +74,13 @@ impl BackingHandle {
             pool: core.pool.clone(),
             pending: Slab::with_capacity(SLOTS),
             flushes: FlushQueue::default(),
+            lent: LentPages::default(),
         }
     }
 
     fn start(&mut self, cx: &mut Context<'_>, id: u64, op: MediumOp<BlockLease>) -> BackingStarted {
         match op {
-            MediumOp::Read { extent, .. } => self.read(cx, id, extent),
+            MediumOp::Read { extent, memory } => self.read(cx, id, extent, memory),
             MediumOp::Buffer { bytes } => self.buffer(bytes as usize),
             MediumOp::Status { extent } => Ok(self.status(cx, id, extent)),
             MediumOp::Prefetch { extent } => Ok(self.prefetch(cx, id, extent)),
@@ -113,8 +118,19 @@ impl BackingHandle {
         Ok(Some(MediumOutcome::Lease(buffer.into())))
     }
 
-    fn read(&mut self, cx: &mut Context<'_>, id: u64, extent: Extent) -> BackingStarted {
+    fn read(
+        &mut self,
+        cx: &mut Context<'_>,
+        id: u64,
+        extent: Extent,
+        memory: ReadMemory,
+    ) -> BackingStarted {
         self.backing.check_end(extent, MediumError::Read)?;
+        if memory == ReadMemory::Sent
+            && let Some(buffer) = self.lent.lend(cx.now, (&self.backing, &self.data), extent)
+        {
+            return Ok(Some(MediumOutcome::Lease(buffer.into())));
+        }
         let block_size = self.backing.rules.block_size;
         let buffer = self.pool.buffer(block_size.len(extent));
         let op = FileOp::Read {
@@ -326,6 +342,10 @@ impl Handle for BackingHandle {
                 tell(cx, id, started);
             }
         }
+    }
+
+    fn recall(&mut self) -> Option<Recall> {
+        self.lent.recall()
     }
 }
 

@@ -13,6 +13,7 @@ use super::BackingRules;
 pub(super) struct Notices {
     shorter: AtomicBool,
     removed: AtomicBool,
+    not_mapped: AtomicBool,
     /// When it was found full last.
     full: Mutex<Option<Instant>>,
 }
@@ -53,6 +54,14 @@ impl Notices {
                 "{name}: the file was removed or replaced: its data is served until this server \
                  stops, and is then lost; copy it first"
             );
+        }
+    }
+
+    /// It cannot be mapped, so that data is copied once more than it could be.
+    pub(super) fn not_mapped(&self, rules: &BackingRules, cause: &io::Error) {
+        if !self.not_mapped.swap(true, Relaxed) {
+            let name = &rules.name;
+            tracing::info!("{name}: it cannot be mapped: {cause}; reads take more CPU time");
         }
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ::io::memory::{Buffer, Pool, Recall};
 use scsi::medium::{
     Extent, Lease as _, MediumError, MediumOp, MediumOutcome, MediumResult, Provisioning,
+    ReadMemory,
 };
 use slab::Slab;
 
@@ -80,7 +81,7 @@ impl PartsHandle {
         slot: usize,
     ) -> PartsStarted {
         match op {
-            MediumOp::Read { extent, copied } => self.read(cx, slot, extent, copied),
+            MediumOp::Read { extent, memory } => self.read(cx, slot, extent, memory),
             MediumOp::Buffer { bytes } => self.buffer(bytes as usize).map(Some),
             MediumOp::Status { extent } => self.status(cx, slot, extent),
             MediumOp::Prefetch { extent } => {
@@ -121,16 +122,17 @@ impl PartsHandle {
         cx: &mut Context<'_>,
         slot: usize,
         extent: Extent,
-        copied: bool,
+        memory: ReadMemory,
     ) -> PartsStarted {
         if let Some((part, extent)) = self.rules.within(extent) {
-            return self.pass(cx, slot, part, MediumOp::Read { extent, copied });
+            return self.pass(cx, slot, part, MediumOp::Read { extent, memory });
         }
         let buffer = self.pool.buffer(self.rules.block_size.len(extent));
         let buffer = buffer.ok_or(MediumError::Busy)?;
         self.wholes[slot].kind = JoinKind::Gather(extent, buffer);
-        let copied = false;
-        self.each(cx, slot, extent, |extent| MediumOp::Read { extent, copied })
+        // It is copied here.
+        let memory = ReadMemory::Lent;
+        self.each(cx, slot, extent, |extent| MediumOp::Read { extent, memory })
     }
 
     fn lend(&mut self, cx: &mut Context<'_>, slot: usize, extent: Extent) -> PartsStarted {

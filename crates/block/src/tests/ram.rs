@@ -2,7 +2,8 @@
 
 use ::io::memory::{MemoryLimit, Pages};
 use scsi::medium::{
-    Extent, Lease as _, MediumError, MediumOp, MediumOutcome, Provisioning, Sanitize, SanitizeKind,
+    Extent, Lease as _, MediumError, MediumOp, MediumOutcome, Provisioning, ReadMemory, Sanitize,
+    SanitizeKind,
 };
 use scsi::statistics::SpaceUsage;
 
@@ -70,8 +71,11 @@ fn a_copy_stays_what_it_was_when_it_was_read() {
     let (_, mut rig) = thin(MIB);
     assert!(is_done(&rig.write(16, 8, 1)));
     let extent = Extent::new(16, 8);
-    let read = |copied| MediumOp::Read { extent, copied };
-    let (lent, copy) = (rig.lease(read(false)), rig.lease(read(true)));
+    let read = |memory| MediumOp::Read { extent, memory };
+    let (lent, copy) = (
+        rig.lease(read(ReadMemory::Lent)),
+        rig.lease(read(ReadMemory::Private)),
+    );
     assert_eq!(bytes(&lent), bytes(&copy));
     assert!(is_done(&rig.write(16, 8, 2)));
     assert_eq!(bytes(&lent), [2; 4096], "it is the volume's own memory");
@@ -83,12 +87,15 @@ fn what_was_lent_for_reading_is_waited_for_and_nothing_else() {
     let (_, mut rig) = thin(MIB);
     let extent = Extent::new(0, 16);
     let to_be_written = rig.lease(MediumOp::PrepareWrite { extent });
-    let read = |copied| MediumOp::Read { extent, copied };
-    let (lent, _copy) = (rig.lease(read(false)), rig.lease(read(true)));
+    let read = |memory| MediumOp::Read { extent, memory };
+    let (lent, _copy) = (
+        rig.lease(read(ReadMemory::Lent)),
+        rig.lease(read(ReadMemory::Private)),
+    );
     let part = lent.slice(512, 512);
     drop(lent);
     let recall = rig.handles[0].recall().unwrap();
-    let _lent_later = rig.lease(read(false));
+    let _lent_later = rig.lease(read(ReadMemory::Lent));
     assert!(!recall.is_over(), "a part of it is still away");
     drop(part);
     assert!(recall.is_over());

@@ -8,6 +8,7 @@ use ::io::memory::{Buffer, Pool};
 use ::io::ring::{AnyRing, Ring, RingEvent, RingKind, SocketRing, Token};
 use scsi::medium::{
     Extent, Lease as _, MediumError, MediumOp, MediumOutcome, MediumResult, Now, Provisioning,
+    ReadMemory,
 };
 
 use super::fake::FakeRing;
@@ -283,8 +284,8 @@ pub(super) fn read(lba: u64, blocks: u64) -> MediumOp<BlockLease> {
 }
 
 pub(super) const fn reading(extent: Extent) -> MediumOp<BlockLease> {
-    let copied = false;
-    MediumOp::Read { extent, copied }
+    let memory = ReadMemory::Lent;
+    MediumOp::Read { extent, memory }
 }
 
 pub(super) const fn writing(extent: Extent, data: BlockLease) -> MediumOp<BlockLease> {

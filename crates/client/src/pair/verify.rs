@@ -6,7 +6,9 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use scsi::medium::{Lease, MediumError, MediumOp, MediumOutcome, MediumResult, Now, Provisioning};
+use scsi::medium::{
+    Lease, MediumError, MediumOp, MediumOutcome, MediumResult, Now, Provisioning, ReadMemory,
+};
 
 use super::ranges::Ranges;
 use super::spans::{MappedSpan, RemainingSpans};
@@ -130,8 +132,8 @@ impl<L: Lease> VerifyMachine<L> {
         self.pieces[slot] = Some(piece);
         for (side, shape, what) in [(PairSide::A, self.a, READ_A), (PairSide::B, self.b, READ_B)] {
             let extent = shape.extent(&range);
-            let copied = false;
-            self.submit(side, slot, what, MediumOp::Read { extent, copied });
+            let memory = ReadMemory::Lent;
+            self.submit(side, slot, what, MediumOp::Read { extent, memory });
         }
     }
 

@@ -8,7 +8,7 @@ use ::io::ring::RingKind;
 use block::limit::Delay;
 use block::ram::Ram;
 use block::volume::Volume;
-use scsi::medium::{Extent, Lease as _, MediumOp, MediumOutcome, MediumResult};
+use scsi::medium::{Extent, Lease as _, MediumOp, MediumOutcome, MediumResult, ReadMemory};
 
 use super::{Worker, WorkerResult};
 
@@ -54,8 +54,8 @@ fn what_one_volume_was_given_is_not_in_the_other() {
     assert_eq!((done.volume, done.id), (1, 40));
     assert!(matches!(done.result, Ok(MediumOutcome::Done)));
     for (volume, value) in [(0, 0), (1, 7)] {
-        let copied = true;
-        worker.submit(volume, 41, MediumOp::Read { extent, copied });
+        let memory = ReadMemory::Private;
+        worker.submit(volume, 41, MediumOp::Read { extent, memory });
         let done = next(&mut worker);
         assert_eq!((done.volume, done.id), (volume, 41));
         assert_eq!(bytes(done.result), [value; BLOCK as usize]);
@@ -69,8 +69,8 @@ fn what_takes_time_is_waited_for() {
     let mut worker = Worker::new(&[slow, ram()], RingKind::Epoll, 1 << 20).unwrap();
     for volume in [0, 1] {
         let extent = Extent::new(0, 1);
-        let copied = false;
-        worker.submit(volume, 0, MediumOp::Read { extent, copied });
+        let memory = ReadMemory::Lent;
+        worker.submit(volume, 0, MediumOp::Read { extent, memory });
     }
     let order = [next(&mut worker).volume, next(&mut worker).volume];
     assert_eq!(order, [1, 0]);

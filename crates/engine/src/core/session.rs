@@ -68,6 +68,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             }
             return self.post_ended(new.tsih);
         };
+        let sends_by_kernel = session.sends_by_kernel();
         let session = Box::new(session);
         let nexus = match new.nexus {
             Some(_) => NexusState::Yes,
@@ -84,6 +85,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             (Some(nexus), Some(heard)) => self.device.nexus_back(id, nexus, &heard),
             (Some(nexus), None) => self.device.nexus_up(id, nexus),
             (None, _) => {}
+        }
+        if sends_by_kernel {
+            self.device.nexus_sends_by_kernel(id);
         }
         self.feed(now, key, &new.early);
         self.add_pair(key);

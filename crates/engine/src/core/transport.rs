@@ -308,6 +308,14 @@ impl CoreSession {
         each!(self.session, session => session.parameters())
     }
 
+    /// Whether data that is read leaves from where it lies, and nothing but the kernel looks at it.
+    pub(super) fn sends_by_kernel(&self) -> bool {
+        match self {
+            Self::Tcp(session) => !session.parameters().keys.data_digest,
+            Self::Rdma(_) => false,
+        }
+    }
+
     pub(super) fn has_told(&self) -> bool {
         each!(self.session, session => session.has_told())
     }

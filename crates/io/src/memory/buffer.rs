@@ -5,6 +5,7 @@ use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::OnceLock;
 
+use super::file_map::FileView;
 use super::mapping::Mapping;
 use super::pool::{PoolPart, PoolSlot};
 use super::raw;
@@ -22,7 +23,8 @@ const STEP: usize = 2048;
 ///
 /// Clones and slices share the memory: what is copied into one is seen in all. Of memory that was
 /// not written yet the content is that of the former use, except for regions, which read as zeros.
-/// Memory of a region can be written only where it was lent for that. Where it was lent in blocks
+/// Memory of a region can be written only where it was lent for that. Memory of a file
+/// ([`LocalFileMap`](super::LocalFileMap)) can only be sent. Where it was lent in blocks
 /// ([`Region::attach_in_blocks`](super::Region::attach_in_blocks)), a block that one claim has
 /// been given a part of is seen as it was, until that claim has all of it; an RDMA device that
 /// stores whole blocks by itself is seen to do so.
@@ -41,6 +43,8 @@ enum BufferOwner {
     Region(#[expect(dead_code, reason = "held")] LocalRegion),
     /// To be written, which the region is told of when it is over, however it ends.
     WriteClaim(WriteClaim),
+    /// To be sent, and nothing else.
+    File(Rc<FileView>),
     Zeros,
 }
 
@@ -94,6 +98,11 @@ impl Buffer {
         Self { start, len, owner }
     }
 
+    pub(super) fn of_file(start: NonNull<u8>, len: usize, view: Rc<FileView>) -> Self {
+        let owner = BufferOwner::File(view);
+        Self { start, len, owner }
+    }
+
     /// Its length in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -119,6 +128,19 @@ impl Buffer {
             self.owner,
             BufferOwner::Region(_) | BufferOwner::WriteClaim(_)
         )
+    }
+
+    /// Whether it is memory of a file, which can only be sent.
+    #[must_use]
+    pub fn is_of_file(&self) -> bool {
+        matches!(self.owner, BufferOwner::File(_))
+    }
+
+    /// It was to be sent, and the kernel could not read some memory that may have been this.
+    pub(crate) fn send_failed(&self) {
+        if let BufferOwner::File(view) = &self.owner {
+            view.send_failed(self.start.addr().get(), self.len);
+        }
     }
 
     /// Whether `other` claims exactly the same memory.
@@ -162,9 +184,9 @@ impl Buffer {
     ///
     /// # Panics
     ///
-    /// When the range is not inside the buffer.
+    /// When the range is not inside the buffer, or the buffer is only to be sent.
     pub fn copy_out(&self, offset: usize, bytes: &mut [u8]) {
-        let from = self.range(offset, bytes.len());
+        let from = self.readable(offset, bytes.len());
         // SAFETY: `from` is ours for that length, and the slice is the caller's.
         unsafe { raw::copy(bytes.as_mut_ptr(), from.as_ptr(), bytes.len()) };
     }
@@ -194,7 +216,7 @@ impl Buffer {
     ///
     /// As [`Self::copy_out`].
     pub(crate) unsafe fn copy_to_address(&self, offset: usize, to: NonNull<u8>, len: usize) {
-        let from = self.range(offset, len);
+        let from = self.readable(offset, len);
         // SAFETY: `from` is ours for that length, and the rest is promised.
         unsafe { raw::copy(to.as_ptr(), from.as_ptr(), len) };
     }
@@ -202,11 +224,11 @@ impl Buffer {
     /// Adds all of it to the end of `bytes`.
     pub fn append_to(&self, bytes: &mut Vec<u8>) {
         bytes.reserve(self.len);
-        let end = bytes.len();
+        let (end, from) = (bytes.len(), self.readable(0, self.len));
         // SAFETY: room for `self.len` bytes was made behind the end, and they are initialized
         // when they become part of the vector.
         unsafe {
-            raw::copy(bytes.as_mut_ptr().add(end), self.start.as_ptr(), self.len);
+            raw::copy(bytes.as_mut_ptr().add(end), from.as_ptr(), self.len);
             bytes.set_len(end + self.len);
         }
     }
@@ -218,9 +240,10 @@ impl Buffer {
     /// As [`Self::copy_in`].
     pub fn copy_from(&self, offset: usize, source: &Self) {
         let to = self.writable(offset, source.len);
+        let from = source.readable(0, source.len);
         // SAFETY: both are ours for that length. Should they overlap, the result is one that
         // copying byte by byte can have.
-        unsafe { self.store(to.as_ptr(), source.start.as_ptr(), source.len) };
+        unsafe { self.store(to.as_ptr(), from.as_ptr(), source.len) };
     }
 
     /// Stores bytes in the way that suits our memory.
@@ -326,11 +349,20 @@ impl Buffer {
     }
 
     fn writable(&self, offset: usize, len: usize) -> NonNull<u8> {
-        let read_only = matches!(self.owner, BufferOwner::Zeros | BufferOwner::Region(_));
+        let read_only = matches!(
+            self.owner,
+            BufferOwner::Zeros | BufferOwner::Region(_) | BufferOwner::File(_)
+        );
         assert!(
             !read_only || len == 0,
             "a write to what is only lent for reading"
         );
+        self.range(offset, len)
+    }
+
+    /// Where it is to be read by this process.
+    fn readable(&self, offset: usize, len: usize) -> NonNull<u8> {
+        assert!(!self.is_of_file(), "a read of what is only lent to be sent");
         self.range(offset, len)
     }
 
@@ -359,6 +391,7 @@ impl std::fmt::Debug for Buffer {
             BufferOwner::Slot(_) => "pool",
             BufferOwner::Region(_) => "region",
             BufferOwner::WriteClaim(_) => "lent of region",
+            BufferOwner::File(_) => "file",
             BufferOwner::Zeros => "zeros",
         };
         write!(f, "Buffer({owner}, {} bytes)", self.len)

@@ -1,7 +1,9 @@
-//! Anonymous memory of the kernel.
+//! Memory of the kernel: anonymous, or of a file.
 
+use std::ffi::c_void;
 use std::io;
 use std::ops::Range;
+use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
@@ -12,7 +14,8 @@ use super::raw;
 /// madvise(2), since Linux 6.1.
 const MADV_COLLAPSE: i32 = 25;
 
-/// A reservation of address space that reads as zeros, and gets memory where it is written.
+/// A reservation of address space that reads as zeros, and gets memory where it is written; or a
+/// file.
 #[derive(Debug)]
 pub(crate) struct Mapping {
     start: NonNull<u8>,
@@ -118,6 +121,19 @@ impl Mapping {
         Self::map(len, page_size(), ProtFlags::READ)
     }
 
+    /// The first `len` bytes of a file, only to be read. Pages that the file does not have when they
+    /// are read are an error of the system call, and a signal for the process that ends it.
+    pub(crate) fn of_file(file: &OwnedFd, len: usize) -> io::Result<Self> {
+        let page = page_size();
+        let len = len
+            .checked_next_multiple_of(page)
+            .ok_or(io::ErrorKind::OutOfMemory)?;
+        let (null, flags) = (std::ptr::null_mut(), MapFlags::SHARED | MapFlags::NORESERVE);
+        // SAFETY: a new mapping at an address of the kernel's choice touches no other memory.
+        let start = unsafe { rustix::mm::mmap(null, len, ProtFlags::READ, flags, file, 0)? };
+        Self::mapped(start, len, page)
+    }
+
     fn map(len: usize, page: usize, protection: ProtFlags) -> io::Result<Self> {
         let len = len
             .checked_next_multiple_of(page)
@@ -126,6 +142,10 @@ impl Mapping {
         // SAFETY: a new mapping at an address of the kernel's choice touches no other memory.
         let start =
             unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), len, protection, flags)? };
+        Self::mapped(start, len, page)
+    }
+
+    fn mapped(start: *mut c_void, len: usize, page: usize) -> io::Result<Self> {
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self {
             start,

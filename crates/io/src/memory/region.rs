@@ -26,7 +26,7 @@ mod recall;
 use std::io;
 use std::ops::{Deref, Range};
 use std::ptr::NonNull;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use rustix::mm::Advice;
@@ -448,7 +448,8 @@ impl LocalRegion {
     pub fn recall(&mut self) -> Recall {
         let next = Self::new(&self.local.region, self.local.within_block + 1);
         let before = std::mem::replace(self, next);
-        Recall::of(Rc::downgrade(&before.local))
+        let before: Weak<RegionView> = Rc::downgrade(&before.local);
+        Recall::of_all(vec![before])
     }
 
     pub(super) fn within_block(&self) -> usize {

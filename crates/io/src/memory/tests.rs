@@ -1,5 +1,7 @@
 mod buffer;
 #[cfg(not(loom))]
+mod file_map;
+#[cfg(not(loom))]
 mod granules;
 mod locked;
 mod pool;

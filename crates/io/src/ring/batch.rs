@@ -124,6 +124,28 @@ impl SendBatch {
         self.progress.next = 0;
     }
 
+    /// The send is over: forgets everything, as [`Self::clear`] does. Memory of files that the
+    /// kernel could not read is not lent again.
+    pub(super) fn end(&mut self, result: &io::Result<()>) {
+        if let Err(error) = result
+            && error.raw_os_error() == Some(libc::EFAULT)
+        {
+            self.send_failed();
+        }
+        self.clear();
+    }
+
+    /// The kernel copies several pieces at once: any of the rest may be to blame.
+    #[cold]
+    fn send_failed(&self) {
+        let rest = self.pieces.get(self.progress.next..);
+        for piece in rest.into_iter().flatten() {
+            if let BatchPiece::Buffer(buffer) = piece {
+                buffer.send_failed();
+            }
+        }
+    }
+
     /// Counts `len` bytes at the end of `bytes` as part of the batch, with the piece before if
     /// that can be.
     fn cover(&mut self, len: usize) {

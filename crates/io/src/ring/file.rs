@@ -37,7 +37,8 @@ impl RingFile {
 
     /// Whether it lies in memory: there is no device to wait for, only pages that were swapped out,
     /// and what else writes or unmaps the same file at that moment.
-    pub(super) fn is_in_memory(&self) -> bool {
+    #[must_use]
+    pub fn is_in_memory(&self) -> bool {
         self.in_memory
     }
 

@@ -13,7 +13,9 @@ use super::begin::WRITE_PROTECTED;
 use super::tasks::{DeviceTask, TaskEnd, TaskPhase, TaskSlot};
 use super::{DeviceOutput, DeviceServer, OpId, TaskJob};
 use crate::commands::{CommandRow, rows_of};
-use crate::medium::{Extent, Lease, MediumError, MediumOp, MediumOutcome, SEGMENT_BYTES};
+use crate::medium::{
+    Extent, Lease, MediumError, MediumOp, MediumOutcome, ReadMemory, SEGMENT_BYTES,
+};
 use crate::nexus::NexusId;
 use crate::reserve;
 use crate::task::CommandFailure;
@@ -157,8 +159,12 @@ impl<L: Lease> DeviceServer<L> {
         self.tasks[slot as usize].phase = TaskPhase::Running;
         let (unit, extent) = piece.from;
         // Memory of the volume itself would change while it is copied.
-        let copied = piece.overlaps();
-        self.operate_on(slot, unit, MediumOp::Read { extent, copied });
+        let memory = if piece.overlaps() {
+            ReadMemory::Private
+        } else {
+            ReadMemory::Lent
+        };
+        self.operate_on(slot, unit, MediumOp::Read { extent, memory });
     }
 
     fn next_segment(&mut self, slot: TaskSlot) {

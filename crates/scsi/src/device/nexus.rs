@@ -12,6 +12,7 @@ use super::copy::CopyRecord;
 use super::flow::DataFlow;
 use super::tasks::TaskSlot;
 use crate::medium::Lease;
+use crate::medium::ReadMemory;
 use crate::nexus::{AttentionHistory, Nexus, NexusId, TargetDevice};
 use crate::statistics::CoarseLatency;
 use crate::task::Tag;
@@ -23,6 +24,8 @@ use crate::wire::lun::Lun;
 #[derive(Debug)]
 pub(super) struct NexusSlot {
     pub(super) nexus: Nexus,
+    /// In which memory its reads are wanted.
+    pub(super) read_memory: ReadMemory,
     /// What it sees, and what it saw until the last task there has ended. A task knows its place
     /// here, which stays the same when LUNs come and go.
     pub(super) units: Slab<NexusUnit>,
@@ -143,6 +146,14 @@ impl<L: Lease> DeviceServer<L> {
         }
     }
 
+    /// The transport of a nexus has the kernel send what is read, from where it lies, and never
+    /// looks at it: reads are asked for as [`ReadMemory::Sent`] from now on.
+    pub fn nexus_sends_by_kernel(&mut self, id: NexusId) {
+        if let Some(slot) = self.nexus_mut(id) {
+            slot.read_memory = ReadMemory::Sent;
+        }
+    }
+
     /// What a nexus has done; `None` where there is none of this number.
     #[must_use]
     pub fn nexus_counts(&self, id: NexusId) -> Option<NexusCounts> {
@@ -180,6 +191,7 @@ impl NexusSlot {
         let luns = luns.iter().map(enter).collect();
         let mut new = Self {
             nexus,
+            read_memory: ReadMemory::Lent,
             units,
             luns,
             tasks: VecDeque::new(),

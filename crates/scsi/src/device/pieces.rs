@@ -17,7 +17,7 @@ use super::transfer::forces_unit_access;
 use super::{DeviceServer, TaskJob};
 use crate::commands::{Handler, Medium};
 use crate::limits;
-use crate::medium::{Extent, Lease, MediumOp, MediumOutcome, SEGMENT_BYTES, Traits};
+use crate::medium::{Extent, Lease, MediumOp, MediumOutcome, ReadMemory, SEGMENT_BYTES, Traits};
 use crate::owner::UnitChange;
 use crate::task::CommandFailure;
 use crate::wire::asc;
@@ -216,8 +216,8 @@ impl<L: Lease> DeviceServer<L> {
                 Some(PieceStep::Read) => {
                     // The task holds these blocks until it is done with them, so that no other task
                     // changes them.
-                    let copied = false;
-                    return self.operate(slot, 0, MediumOp::Read { extent, copied });
+                    let memory = ReadMemory::Lent;
+                    return self.operate(slot, 0, MediumOp::Read { extent, memory });
                 }
                 Some(PieceStep::Write) => {
                     let Some(data) = pieces.to_write(bytes as usize) else {

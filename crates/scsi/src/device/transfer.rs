@@ -5,7 +5,7 @@ use super::pieces::WRONG_DATA_LENGTH;
 use super::tasks::{TaskEnd, TaskPhase, TaskSlot};
 use super::{DeviceOutput, DeviceServer, OpId, TaskJob};
 use crate::limits;
-use crate::medium::{Extent, Lease, MediumOp, MediumOutcome, SEGMENT_BYTES};
+use crate::medium::{Extent, Lease, MediumOp, MediumOutcome, ReadMemory, SEGMENT_BYTES};
 use crate::wire::cdb::byte;
 
 /// Segments of one command in flight at once: enough to keep a medium busy while data travels,
@@ -231,11 +231,17 @@ impl<L: Lease> DeviceServer<L> {
         self.operate(slot, segment, op);
     }
 
-    /// A read for an initiator: by copying where others change blocks as a whole.
+    /// A read for an initiator: by copying where others change blocks as a whole, else from memory
+    /// as its transport can take it.
     fn read_of(&self, slot: TaskSlot, extent: Extent) -> MediumOp<L> {
-        let state = self.state(self.tasks[slot as usize].unit);
-        let copied = state.shared.overlaps(extent);
-        MediumOp::Read { extent, copied }
+        let task = &self.tasks[slot as usize];
+        let memory = if self.state(task.unit).shared.overlaps(extent) {
+            ReadMemory::Private
+        } else {
+            let nexus = self.nexus(task.nexus);
+            nexus.map_or(ReadMemory::Lent, |nexus| nexus.read_memory)
+        };
+        MediumOp::Read { extent, memory }
     }
 
     pub(super) fn stream_progressed(

@@ -64,7 +64,11 @@ impl BackingHandle {
             return self.no_way(cx, id, range, goal);
         }
         let (backing, file) = (Arc::clone(&self.backing), Arc::clone(&self.durable));
-        let work: ChunkStep = Arc::new(move |range| backing.unsupported.zero(&file, &range, ways));
+        let work: ChunkStep = Arc::new(move |range| {
+            let result = backing.unsupported.zero(&file, &range, ways);
+            backing.forget_pages(&range);
+            result
+        });
         Ok(self.step(cx, id, ChunkedRange::new(range, STEP, work), goal))
     }
 

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use scsi::medium::{Lease, MediumError, MediumOp, MediumOutcome, MediumResult, Provisioning};
+use scsi::medium::{
+    Lease, MediumError, MediumOp, MediumOutcome, MediumResult, Provisioning, ReadMemory,
+};
 
 use super::CopyMachine;
 use super::flush::RangeContent;
@@ -92,9 +94,9 @@ impl<L: Lease> CopyMachine<L> {
         piece.part = end.min(start + piece.stride);
         piece.doing = CopyStep::Reading;
         let extent = self.a.extent(&(start..piece.part));
-        let copied = false;
+        let memory = ReadMemory::Lent;
         self.pieces[slot] = Some(piece);
-        let read = MediumOp::Read { extent, copied };
+        let read = MediumOp::Read { extent, memory };
         let order = PairOrder::Submit(PairSide::A, slot as u64, read);
         self.orders.push_back(order);
     }

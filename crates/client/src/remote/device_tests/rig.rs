@@ -7,7 +7,7 @@ use ::io::ring::RingKind;
 use address::{Address, RdmaProvider};
 use block::lease::BlockLease;
 use block::volume::Volume;
-use scsi::medium::{Extent, Lease as _, MediumOp, MediumOutcome, MediumResult};
+use scsi::medium::{Extent, Lease as _, MediumOp, MediumOutcome, MediumResult, ReadMemory};
 
 use super::target::{PORTAL, TARGET};
 use super::world;
@@ -71,8 +71,8 @@ impl User {
 
     pub(super) fn read(&mut self, id: u64, lba: u64, bytes: usize) {
         let extent = Extent::new(lba, bytes as u64 / 512);
-        let copied = true;
-        self.worker.submit(0, id, MediumOp::Read { extent, copied });
+        let memory = ReadMemory::Private;
+        self.worker.submit(0, id, MediumOp::Read { extent, memory });
     }
 
     /// What became of so many operations, in the order of their numbers.

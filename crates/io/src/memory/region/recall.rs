@@ -1,16 +1,17 @@
 //! Waiting for buffers of a region that are in use.
 
+use std::fmt::Debug;
 use std::rc::Weak;
 
-use super::RegionView;
-
-/// Buffers that are waited for; see [`super::LocalRegion::recall`].
+/// Buffers that are waited for; see [`super::LocalRegion::recall`] and
+/// [`LocalFileMap::recall`](crate::memory::LocalFileMap::recall).
 #[derive(Debug)]
-pub struct Recall(Vec<Weak<RegionView>>);
+pub struct Recall(Vec<Weak<dyn Debug>>);
 
 impl Recall {
-    pub(super) fn of(view: Weak<RegionView>) -> Self {
-        Self(vec![view])
+    /// What waits for the last claim on each of these.
+    pub(in crate::memory) fn of_all(claims: Vec<Weak<dyn Debug>>) -> Self {
+        Self(claims)
     }
 
     /// What waits for both.

@@ -121,7 +121,7 @@ impl EpollSocket {
             }
         }
         let (token, mut batch) = self.send.take()?;
-        batch.clear();
+        batch.end(&result);
         Some(RingEvent::Sent {
             token,
             batch,

@@ -152,7 +152,7 @@ impl UringSocket {
     /// The send is over.
     pub(super) fn end_send(&mut self, result: io::Result<()>) -> Option<RingEvent<Received>> {
         let (token, mut batch) = self.send.take()?;
-        batch.clear();
+        batch.end(&result);
         Some(RingEvent::Sent {
             token,
             batch,

@@ -2,12 +2,12 @@
 
 use super::super::{ClientOutput, CommandStatus, Fate};
 use super::unit::{Rig, write};
-use crate::medium::{Extent, HeapLease, MediumError, MediumOp};
+use crate::medium::{Extent, HeapLease, MediumError, MediumOp, ReadMemory};
 use crate::wire::sense::{SenseKey, Status};
 
 fn read() -> MediumOp<HeapLease> {
-    let (extent, copied) = (Extent::new(1, 1), false);
-    MediumOp::Read { extent, copied }
+    let (extent, memory) = (Extent::new(1, 1), ReadMemory::Lent);
+    MediumOp::Read { extent, memory }
 }
 
 /// Whether an operation is given up, and is not done after that either.

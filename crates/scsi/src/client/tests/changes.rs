@@ -1,7 +1,7 @@
 //! What changes about a unit while it is used, and is told by unit attentions.
 
 use super::unit::{BLOCK, Rig, Unit, flush, write, write_at, zeros};
-use crate::medium::{Extent, MediumError, MediumOp};
+use crate::medium::{Extent, MediumError, MediumOp, ReadMemory};
 use crate::wire::sense::SenseKey;
 use crate::wire::sense::Status;
 
@@ -45,8 +45,8 @@ fn another_unit_that_comes_in_its_place_is_not_written() {
 fn what_was_read_meanwhile_waits_for_the_unit_to_be_the_same() {
     let mut rig = Rig::default();
     rig.unit.silent.push(0x28);
-    let (extent, copied) = (Extent::new(0, 1), false);
-    let read = rig.submit(MediumOp::Read { extent, copied });
+    let (extent, memory) = (Extent::new(0, 1), ReadMemory::Lent);
+    let read = rig.submit(MediumOp::Read { extent, memory });
     rig.run();
     let id = rig.unanswered.pop().unwrap();
     rig.unit.silent.push(0x12);

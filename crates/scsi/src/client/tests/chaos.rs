@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::super::{Client, ClientOutput, CommandStatus, Data};
-use crate::medium::{Extent, HeapLease, Lease, MediumOp};
+use crate::medium::{Extent, HeapLease, Lease, MediumOp, ReadMemory};
 
 type Told = (u8, Vec<u8>, Vec<u8>);
 
@@ -20,7 +20,7 @@ fn op(kind: u8, lba: u64) -> MediumOp<HeapLease> {
     match kind % 5 {
         0 => MediumOp::Read {
             extent,
-            copied: false,
+            memory: ReadMemory::Lent,
         },
         1 => MediumOp::WriteSame {
             extent,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::super::{CommandStatus, Fate};
 use super::unit::{BLOCK, Rig, Unit, flush, write, write_at, zeros};
-use crate::medium::{Extent, HeapLease, MediumError, MediumOp};
+use crate::medium::{Extent, HeapLease, MediumError, MediumOp, ReadMemory};
 use crate::wire::sense::SenseKey;
 use crate::wire::sense::Status;
 
@@ -218,8 +218,8 @@ fn only_of_a_write_that_was_on_its_way_the_outcome_is_unknown() {
     for op in [write(), same] {
         assert_eq!(given_up_after(op, untold), MediumError::Unknown);
     }
-    let (extent, copied) = (Extent::new(0, 1), false);
-    for op in [MediumOp::Read { extent, copied }, flush()] {
+    let (extent, memory) = (Extent::new(0, 1), ReadMemory::Lent);
+    for op in [MediumOp::Read { extent, memory }, flush()] {
         assert_eq!(given_up_after(op, untold), MediumError::Gone);
     }
     let fates = [

@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use super::super::{ClientCommand, Data, UnitRequest};
 use super::unit::{BLOCK, Rig, Unit, flush, zeros};
-use crate::medium::{Extent, HeapLease, Lease, MediumError, MediumOp, MediumOutcome, Provisioning};
+use crate::medium::{
+    Extent, HeapLease, Lease, MediumError, MediumOp, MediumOutcome, Provisioning, ReadMemory,
+};
 use crate::wire::lun::Lun;
 use crate::wire::sense::{SenseKey, Status};
 
 fn read(extent: Extent) -> MediumOp<HeapLease> {
     MediumOp::Read {
         extent,
-        copied: false,
+        memory: ReadMemory::Lent,
     }
 }
 

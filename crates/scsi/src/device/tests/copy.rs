@@ -1,7 +1,7 @@
 //! EXTENDED COPY(LID1) and RECEIVE COPY RESULTS.
 
 use super::rig::{BLOCK, Rig, cdb10, nexus, pattern, swap_cdb, traits};
-use crate::medium::MediumOp;
+use crate::medium::{MediumOp, ReadMemory};
 use crate::nexus::NexusId;
 use crate::task::{Attribute, Tag};
 use crate::wire::lun::Lun;
@@ -100,7 +100,7 @@ fn a_piece_that_overlaps_with_itself_is_read_by_copying() {
         );
         let (_, _, op) = &rig.held[0];
         assert!(
-            matches!(op, MediumOp::Read { copied: by, .. } if *by == copied),
+            matches!(op, MediumOp::Read { memory, .. } if (*memory == ReadMemory::Private) == copied),
             "{op:?}"
         );
         rig.answer(0);

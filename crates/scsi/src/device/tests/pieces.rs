@@ -1,7 +1,7 @@
 //! VERIFY, WRITE AND VERIFY, ORWRITE, COMPARE AND WRITE, WRITE ATOMIC.
 
 use super::rig::{BLOCK, Rig, cdb10, cdb16, pattern, swap_cdb, traits};
-use crate::medium::{Atomic, MediumOp};
+use crate::medium::{Atomic, MediumOp, ReadMemory};
 use crate::nexus::NexusId;
 use crate::task::{Function, Tag};
 use crate::unit::UnitId;
@@ -273,7 +273,7 @@ fn what_was_once_swapped_is_read_by_copying() {
         rig.send(&cdb16(0x88, 0, lba, blocks), blocks as usize * BLOCK);
     }
     let copied = rig.held.iter().map(|(_, _, op)| match op {
-        MediumOp::Read { copied, .. } => *copied,
+        MediumOp::Read { memory, .. } => *memory == ReadMemory::Private,
         other => panic!("{other:?}"),
     });
     // One, two of a long one, and one elsewhere.

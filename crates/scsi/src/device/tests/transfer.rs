@@ -1,7 +1,7 @@
 //! READ and WRITE.
 
 use super::rig::{BLOCK, Rig, cdb10, cdb16, pattern, swap_cdb, traits};
-use crate::medium::{Extent, MediumError, MediumOp};
+use crate::medium::{Extent, MediumError, MediumOp, ReadMemory};
 use crate::nexus::NexusId;
 use crate::task::Attribute;
 use crate::wire::lun::WELL_KNOWN_REPORT_LUNS;
@@ -300,4 +300,25 @@ fn the_report_luns_well_known_unit_knows_four_commands() {
     }
     let reserved = send(&[0x12, 0x80, 0, 0, 36, 0], 36);
     assert_eq!(reserved, Err((0x5, 0x2400)), "a field, not the command");
+}
+
+#[test]
+fn a_transport_that_sends_by_the_kernel_may_get_memory_for_that_alone() {
+    for (sends, memory) in [(false, ReadMemory::Lent), (true, ReadMemory::Sent)] {
+        let mut rig = Rig::new();
+        if sends {
+            rig.server.nexus_sends_by_kernel(NEXUS);
+        }
+        rig.good(&swap_cdb(5000, 1), vec![0; 2 * BLOCK]);
+        rig.hold = true;
+        for (lba, blocks) in [(0, 600), (5000, 1)] {
+            rig.send(&cdb16(0x88, 0, lba, blocks), blocks as usize * BLOCK);
+        }
+        let reads = rig.held.iter().map(|(_, _, op)| match op {
+            MediumOp::Read { memory, .. } => *memory,
+            other => panic!("{other:?}"),
+        });
+        let reads: Vec<_> = reads.collect();
+        assert_eq!(reads, [memory, memory, ReadMemory::Private]);
+    }
 }

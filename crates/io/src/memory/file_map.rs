@@ -1,0 +1,194 @@
+//! Files in memory, mapped so that what is read of them can be sent from where it lies.
+//!
+//! Only the kernel reads such a mapping, as it sends. Where the file lost a page meanwhile, as
+//! another process truncated it, the send fails (EFAULT) and ends the connection; a load by this
+//! process would end the process instead (SIGBUS). So a [`Buffer`] of a map refuses every access
+//! but to be sent. Nothing is written by way of a map.
+//!
+//! # Holes
+//!
+//! Reading a hole by way of a map would have the file system take memory for it. So a page is lent
+//! only when the file system says that it has it, which is asked once (`SEEK_DATA`) and kept in a
+//! bit, until [`FileMap::forget`] is told that the page was given back. A page that is given back
+//! while it is on its way to a socket may be taken again, as zeros.
+//!
+//! # The end
+//!
+//! Behind the end of a file, the rest of its last page reads as zeros, and no send fails for it. So
+//! whoever lends compares with [`LocalFileMap::file_end`] first, and what ends there later is told
+//! by the next look.
+
+use std::fmt::Debug;
+use std::io;
+use std::ops::Range;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+use rustix::fs::SeekFrom;
+use rustix::mm::Advice;
+
+use super::bitmap::Bitmap;
+use super::buffer::Buffer;
+use super::granules::GRANULE;
+use super::mapping::Mapping;
+use super::region::Recall;
+use crate::ring::RingFile;
+use crate::sync::AtomicU64;
+
+/// A file in memory, mapped for all cores.
+#[derive(Debug)]
+pub struct FileMap {
+    bytes: Mapping,
+    /// The byte behind the last.
+    end: u64,
+    /// Pages that the file was seen to have.
+    present: Bitmap,
+    /// How often pages were forgotten.
+    changes: AtomicU64,
+    /// A send failed for want of pages: nothing is lent any more.
+    is_lost: AtomicBool,
+}
+
+impl FileMap {
+    /// Maps the first `end` bytes (more than 0) of a file in memory.
+    ///
+    /// # Errors
+    ///
+    /// Of mmap, such as no address space.
+    pub fn new(file: &RingFile, end: u64) -> io::Result<Arc<Self>> {
+        let len = usize::try_from(end).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        let bytes = Mapping::of_file(file, len)?;
+        bytes.advise(0, bytes.len(), Advice::LinuxDontDump);
+        Ok(Arc::new(Self {
+            bytes,
+            end,
+            present: Bitmap::new(end.div_ceil(GRANULE))?,
+            changes: AtomicU64::new(0),
+            is_lost: AtomicBool::new(false),
+        }))
+    }
+
+    /// Where the map ends, in bytes from the begin of the file.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Pages of this range were given back. To be told after that was done.
+    pub fn forget(&self, range: &Range<u64>) {
+        // A core that looks at this moment either finds the change, or is overwritten by us.
+        self.changes.fetch_add(1, SeqCst);
+        self.present
+            .clear(pages(range.start.min(self.end)..range.end.min(self.end)));
+    }
+
+    /// Asks for pages that are not known.
+    #[cold]
+    fn look(&self, file: &RingFile, pages: Range<u64>) -> bool {
+        let changes = self.changes.load(SeqCst);
+        if !pages.clone().all(|page| is_present(file, page)) {
+            return false;
+        }
+        self.present.set(pages.clone());
+        let is_sure = self.changes.load(SeqCst) == changes;
+        if !is_sure {
+            self.present.clear(pages);
+        }
+        is_sure
+    }
+}
+
+/// A map as one core uses it.
+#[derive(Debug)]
+pub struct LocalFileMap {
+    view: Rc<FileView>,
+    /// Those of before that may still be claimed.
+    before: Vec<Weak<dyn Debug>>,
+}
+
+/// What claims hold.
+#[derive(Debug)]
+pub(super) struct FileView {
+    map: Arc<FileMap>,
+    /// The core's own description of the file: several would wait for each other to seek in one.
+    file: Arc<RingFile>,
+}
+
+impl LocalFileMap {
+    /// What a core works with that reads the file by `file`.
+    #[must_use]
+    pub fn new(map: Arc<FileMap>, file: Arc<RingFile>) -> Self {
+        Self {
+            view: Rc::new(FileView { map, file }),
+            before: Vec::new(),
+        }
+    }
+
+    /// Where the map ends.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.view.map.end
+    }
+
+    /// Takes another map of the same file, such as one that is longer.
+    pub fn renew(&mut self, map: Arc<FileMap>) {
+        let file = Arc::clone(&self.view.file);
+        let before = std::mem::replace(&mut self.view, Rc::new(FileView { map, file }));
+        self.before.retain(|claims| claims.strong_count() > 0);
+        let before: Weak<FileView> = Rc::downgrade(&before);
+        self.before.push(before);
+    }
+
+    /// Where the file ends now, in bytes: one short system call. 0 if that cannot be told.
+    #[must_use]
+    pub fn file_end(&self) -> u64 {
+        rustix::fs::seek(&**self.view.file, SeekFrom::End(0)).unwrap_or(0)
+    }
+
+    /// The data of a range, only to be sent; `None` where that may be a hole, or cannot be lent.
+    #[must_use]
+    pub fn buffer(&self, range: Range<u64>) -> Option<Buffer> {
+        let map = &self.view.map;
+        if range.start > range.end || range.end > map.end || map.is_lost.load(Relaxed) {
+            return None;
+        }
+        let touched = pages(range.clone());
+        if !map.present.all(touched.clone()) && !map.look(&self.view.file, touched) {
+            return None;
+        }
+        let start = map.bytes.at(range.start as usize);
+        let len = (range.end - range.start) as usize;
+        Some(Buffer::of_file(start, len, Rc::clone(&self.view)))
+    }
+
+    /// Tells apart what was lent until now from what will be: that alone is waited for by what is
+    /// returned.
+    pub fn recall(&mut self) -> Recall {
+        self.renew(Arc::clone(&self.view.map));
+        Recall::of_all(self.before.clone())
+    }
+}
+
+impl FileView {
+    /// A send of memory failed that may have been ours: nothing more is lent if pages are missing.
+    pub(super) fn send_failed(&self, address: usize, len: usize) {
+        let start = (address - self.map.bytes.at(0).addr().get()) as u64;
+        let mut touched = pages(start..start + len as u64);
+        if !touched.all(|page| is_present(&self.file, page)) {
+            self.map.is_lost.store(true, Relaxed);
+        }
+    }
+}
+
+/// Whether a file has a page, and not a hole or its end there. What was swapped out counts as well.
+fn is_present(file: &RingFile, page: u64) -> bool {
+    let start = page * GRANULE;
+    rustix::fs::seek(&**file, SeekFrom::Data(start)) == Ok(start)
+}
+
+/// The pages that a range touches. Where the kernel's are larger, each is several of ours.
+fn pages(range: Range<u64>) -> Range<u64> {
+    range.start / GRANULE..range.end.div_ceil(GRANULE)
+}
