@@ -36,7 +36,7 @@ fn is_lent(rig: &mut Rig<FakeRing>, lba: u64, blocks: u64) -> bool {
 
 /// As at the begin of a turn.
 fn later(rig: &mut Rig<FakeRing>) {
-    rig.now = rig.now + Duration::from_micros(1);
+    rig.now += Duration::from_micros(1);
 }
 
 fn blocks(path: &Path) -> u64 {
