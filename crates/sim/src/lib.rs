@@ -314,7 +314,13 @@ impl World {
 
     fn turn(&mut self, kernel: usize) {
         match self.cores.get_mut(kernel) {
-            Some(core) => drop(core.turn(self.now)),
+            Some(core) => {
+                // Every other core spins.
+                if kernel % 2 == 1 {
+                    core.may_wait(Some(Duration::ZERO));
+                }
+                core.turn(self.now);
+            }
             None => self.users[kernel - self.cores.len()].turn(self.now),
         }
         wire::close_dropped();

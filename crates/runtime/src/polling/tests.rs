@@ -198,3 +198,19 @@ fn a_reactor_does_not_spin_for_a_small_gain() {
     loaded.arrivals(1000, pace);
     assert!(loaded.arrivals(100_000, pace).spinning < 0.01);
 }
+
+#[test]
+fn a_pause_amid_a_trial_does_not_put_the_next_one_off() {
+    let mut loaded = Loaded::new();
+    let mut left = 200;
+    let mut paused = |spins| {
+        left -= 1;
+        if left == 0 {
+            60_000_000 * US
+        } else {
+            lock_step(spins)
+        }
+    };
+    loaded.arrivals(200, &mut paused);
+    assert!(loaded.arrivals(100_000, lock_step).spun > 0.5);
+}

@@ -186,8 +186,9 @@ impl Trials {
         self.rest(now, times, trial.took());
     }
 
-    /// No trial for so many times as long as the last one took.
+    /// No trial for so many times as long as the last one took, without pauses.
     fn rest(&mut self, now: Now, times: u32, took: Duration) {
+        let took = took.min(2 * PAIRS * WINDOW * self.idle_max);
         self.due_unlike = now + STANDS_BRIEFLY * took;
         self.due = now + times * took;
     }
