@@ -112,9 +112,9 @@ pub struct Core<R: Ring, P: Mailer> {
     dirty: VecDeque<u32>,
     /// Answers to those whom this turn has heard.
     answers: usize,
-    /// How many connections the last turn heard that heard any.
+    /// Connections with input in the last turn that had any.
     heard: usize,
-    /// The thread has not slept before this turn, nor would it have.
+    /// The last wait had a timeout of zero.
     spins: bool,
     /// Batches that no connection is using.
     batches: SpareBatches,

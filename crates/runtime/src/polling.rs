@@ -139,7 +139,7 @@ impl Polling {
         let since = self.idle_since.take().unwrap_or(now);
         let is_trial = self.trials.wants().is_some();
         let idle = now.saturating_sub(since);
-        if self.trials.arrived(now, idle) {
+        if self.mode == PollMode::Adaptive && self.trials.arrived(now, idle) {
             self.trials.end_window(now, done, busy(), self.is_cheap());
         }
         let idle = match std::mem::replace(&mut self.rest, IdleAction::None) {

@@ -34,6 +34,7 @@ use super::buffer::Buffer;
 use super::granules::GRANULE;
 use super::mapping::Mapping;
 use super::region::Recall;
+use crate::limits::address_space;
 use crate::ring::RingFile;
 use crate::sync::AtomicU64;
 
@@ -56,9 +57,13 @@ impl FileMap {
     ///
     /// # Errors
     ///
-    /// Of mmap, such as no address space.
+    /// Of mmap, such as no address space; or it would take what the limit of address space leaves
+    /// for all else.
     pub fn new(file: &RingFile, end: u64) -> io::Result<Arc<Self>> {
         let len = usize::try_from(end).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        if address_space().is_some_and(|left| left / 2 < end) {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
         let bytes = Mapping::of_file(file, len)?;
         bytes.advise(0, bytes.len(), Advice::LinuxDontDump);
         Ok(Arc::new(Self {
@@ -88,7 +93,7 @@ impl FileMap {
     #[cold]
     fn look(&self, file: &RingFile, pages: Range<u64>) -> bool {
         let changes = self.changes.load(SeqCst);
-        if !pages.clone().all(|page| is_present(file, page)) {
+        if !are_present(file, &pages) {
             return false;
         }
         self.present.set(pages.clone());
@@ -175,17 +180,19 @@ impl FileView {
     /// A send of memory failed that may have been ours: nothing more is lent if pages are missing.
     pub(super) fn send_failed(&self, address: usize, len: usize) {
         let start = (address - self.map.bytes.at(0).addr().get()) as u64;
-        let mut touched = pages(start..start + len as u64);
-        if !touched.all(|page| is_present(&self.file, page)) {
+        if !are_present(&self.file, &pages(start..start + len as u64)) {
             self.map.is_lost.store(true, Relaxed);
         }
     }
 }
 
-/// Whether a file has a page, and not a hole or its end there. What was swapped out counts as well.
-fn is_present(file: &RingFile, page: u64) -> bool {
-    let start = page * GRANULE;
-    rustix::fs::seek(&**file, SeekFrom::Data(start)) == Ok(start)
+/// Whether a file has pages, and not a hole or its end among them. What was swapped out counts as
+/// well.
+fn are_present(file: &RingFile, pages: &Range<u64>) -> bool {
+    let (start, end) = (pages.start * GRANULE, pages.end * GRANULE);
+    let hole = rustix::fs::seek(&**file, SeekFrom::Hole(start));
+    // The end of the file is a hole, wherever in its last page it is.
+    hole.is_ok_and(|hole| hole.next_multiple_of(GRANULE) >= end)
 }
 
 /// The pages that a range touches. Where the kernel's are larger, each is several of ours.
