@@ -1,12 +1,13 @@
-//! Chores: `cargo xtask bench` measures `lunar serve` side by side with tgtd; `cargo xtask fabric`
-//! how soon ports are seen in a fabric; `cargo xtask failover` how long I/O stands still when a
-//! switch ends; `cargo xtask fanout` how two cores serve one FCoE port; `cargo xtask forwarding`
-//! what a frame costs a switch; `cargo xtask instructions` counts those of the hot paths; `cargo
+//! Chores: `cargo xtask bench` measures `lunar serve` side by side with tgtd; `cargo xtask beside`
+//! the same with a target that spins, such as SPDK's; `cargo xtask fabric` how soon ports are seen
+//! in a fabric; `cargo xtask failover` how long I/O stands still when a switch ends; `cargo xtask
+//! fanout` how two cores serve one FCoE port; `cargo xtask forwarding` what a frame costs a switch; `cargo xtask instructions` counts those of the hot paths; `cargo
 //! xtask noise` measures what the control plane costs I/O; `cargo xtask scale` what many LUNs cost;
 //! `cargo xtask package` makes packages.
 #![forbid(unsafe_code)]
 
 mod bench;
+mod beside;
 mod daemon;
 mod fabric;
 mod fabric_rig;
@@ -32,6 +33,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Chore {
     Bench(bench::Arguments),
+    Beside(beside::Arguments),
     Fabric(fabric::Arguments),
     Failover(failover::Arguments),
     Fanout(fanout::Arguments),
@@ -45,6 +47,7 @@ enum Chore {
 fn main() -> ExitCode {
     let done = match Cli::parse().chore {
         Chore::Bench(arguments) => bench::run(&arguments),
+        Chore::Beside(arguments) => beside::run(&arguments),
         Chore::Fabric(arguments) => fabric::run(&arguments),
         Chore::Failover(arguments) => failover::run(&arguments),
         Chore::Fanout(arguments) => fanout::run(&arguments),

@@ -18,14 +18,16 @@ use super::target::{GENERATOR_CPU, Target};
 
 /// What is measured in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Contender {
+pub(crate) enum Contender {
     /// `lunar serve`.
     Lunar,
     /// The same, in sessions with header and data digests.
     Digests,
     /// `lunar serve --poll never`.
     Asleep,
-    /// The same with two threads, both on the CPU of targets.
+    /// `lunar serve --poll always`.
+    Spinning,
+    /// The same as asleep with two threads, both on the CPU of targets.
     TwoThreads,
     /// tgtd.
     Tgtd,
@@ -48,6 +50,7 @@ impl fmt::Display for Contender {
             Self::Lunar => "lunar",
             Self::Digests => "digests",
             Self::Asleep => "poll never",
+            Self::Spinning => "poll always",
             Self::TwoThreads => "two threads",
             Self::Tgtd => "tgtd",
             Self::Floor => "floor",
@@ -172,6 +175,7 @@ impl Contenders {
                 return Ok(Target::new(medium.address(), medium));
             }
             Contender::Asleep => "--poll never",
+            Contender::Spinning => "--poll always",
             Contender::TwoThreads => "--poll never --threads 2",
             // Where O_DIRECT needs it.
             Contender::On(Backend::Direct) => "--block-size 4096",

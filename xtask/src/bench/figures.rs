@@ -12,20 +12,20 @@ use super::contenders::Contender;
 
 /// What one round yields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub(super) struct Figures {
-    pub(super) iops: f64,
+pub(crate) struct Figures {
+    pub(crate) iops: f64,
     /// CPU time of the target for each I/O; `None` if its process is not known.
-    pub(super) target_us: Option<f64>,
+    pub(crate) target_us: Option<f64>,
     /// The same of the load generator.
-    pub(super) generator_us: Option<f64>,
-    pub(super) p50_us: f64,
-    pub(super) p99_us: f64,
+    pub(crate) generator_us: Option<f64>,
+    pub(crate) p50_us: f64,
+    pub(crate) p99_us: f64,
     /// The distance from the mean to the session furthest off, as a share of the mean.
-    pub(super) unfairness: Option<f64>,
+    pub(crate) unfairness: Option<f64>,
 }
 
 impl Figures {
-    pub(super) fn of(row: &ResultRow) -> Self {
+    pub(crate) fn of(row: &ResultRow) -> Self {
         let latency = row.latency();
         let percentile_us = |percent| latency.percentile_ns(percent) as f64 / 1e3;
         Self {
@@ -39,7 +39,7 @@ impl Figures {
     }
 
     /// With what each of several sessions gave.
-    pub(super) fn with_sessions(self, sessions: &[ResultRow]) -> Self {
+    pub(crate) fn with_sessions(self, sessions: &[ResultRow]) -> Self {
         let done: Vec<_> = sessions.iter().map(|row| row.ios() as f64).collect();
         let mean = done.iter().sum::<f64>() / done.len() as f64;
         let off = done.iter().map(|done| (done / mean - 1.0).abs());
@@ -52,14 +52,14 @@ impl Figures {
 
 /// What a contender gave in each round.
 #[derive(Debug, Serialize)]
-pub(super) struct Column {
-    pub(super) contender: Contender,
-    pub(super) rounds: Vec<Figures>,
+pub(crate) struct Column {
+    pub(crate) contender: Contender,
+    pub(crate) rounds: Vec<Figures>,
 }
 
 impl Column {
     /// The median of a figure; `None` if no round has it.
-    pub(super) fn median(&self, figure: impl Fn(&Figures) -> Option<f64>) -> Option<f64> {
+    pub(crate) fn median(&self, figure: impl Fn(&Figures) -> Option<f64>) -> Option<f64> {
         self.spread(figure).map(|(_, median, _)| median)
     }
 
@@ -72,7 +72,7 @@ impl Column {
 }
 
 /// What stands above the rows.
-pub(super) fn head() -> String {
+pub(crate) fn head() -> String {
     format!(
         "{:<18}{:>26}{:>30}{:>13}{:>15}",
         "", "target CPU us an I/O", "IOPS", "generator", "p50/p99 us"

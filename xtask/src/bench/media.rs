@@ -22,7 +22,7 @@ use super::target;
 
 /// What a volume is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Backend {
+pub(crate) enum Backend {
     /// A file in memory, through the page cache.
     File,
     /// The same with O_DIRECT.
@@ -42,7 +42,7 @@ impl fmt::Display for Backend {
 }
 
 /// A file in memory, and the loop device on it; both go when this is dropped.
-pub(super) struct Medium {
+pub(crate) struct Medium {
     backend: Backend,
     file: PathBuf,
     device: Option<PathBuf>,

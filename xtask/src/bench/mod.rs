@@ -26,12 +26,12 @@ use anyhow::{Context, Result, ensure};
 use bench::outcome::HostFacts;
 use clap::Args;
 use committed::Committed;
-use contenders::{Contender, Contenders};
-pub(crate) use contenders::{generate, generate_on, split};
-use figures::Column;
-use rows::Row;
+use contenders::Contenders;
+pub(crate) use contenders::{Contender, generate, generate_on, split};
+pub(crate) use figures::{Column, Figures};
+pub(crate) use rows::{Row, row};
 use serde::Serialize;
-pub(crate) use target::{GENERATOR_CPU, TARGET_CPU, release_binary, rest};
+pub(crate) use target::{GENERATOR_CPU, TARGET_CPU, Target, release_binary, rest};
 pub(crate) use verdict::Verdict;
 
 /// Measure lunar side by side with tgtd
@@ -91,7 +91,7 @@ fn unit(text: &str) -> Result<String, String> {
 }
 
 /// The bytes of the volume, all of which are used.
-const VOLUME: u64 = 512 << 20;
+pub(crate) const VOLUME: u64 = 512 << 20;
 
 /// What was measured of a row, and what that says.
 #[derive(Debug, Serialize)]

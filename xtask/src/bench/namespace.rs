@@ -54,7 +54,7 @@ pub(crate) fn prepare() -> Result<()> {
 }
 
 /// Where it is not ours, all that can be done is to say so.
-pub(super) fn look() -> Result<()> {
+pub(crate) fn look() -> Result<()> {
     let control = fs::read_to_string(CONGESTION)?;
     let control = control.trim();
     if !["reno", "cubic"].contains(&control) {

@@ -10,13 +10,13 @@ use super::verdict::Want;
 
 /// A load, its contenders, and what is required of the first of them.
 #[derive(Clone, Debug)]
-pub(super) struct Row {
-    pub(super) name: String,
+pub(crate) struct Row {
+    pub(crate) name: String,
     /// Bytes of each I/O.
     pub(super) size: u32,
     pub(super) write: bool,
     /// Commands in flight, for each session.
-    pub(super) depth: u32,
+    pub(crate) depth: u32,
     pub(super) sessions: u32,
     pub(super) by: Vec<Contender>,
     pub(super) wants: Vec<Want>,
@@ -134,7 +134,15 @@ fn medium(way: bool, backend: Backend) -> Row {
     }
 }
 
-fn row(size: u32, write: bool, depth: u32, name: &str, by: &[Contender], wants: Vec<Want>) -> Row {
+/// One session; what is special about it is at the end of its name.
+pub(crate) fn row(
+    size: u32,
+    write: bool,
+    depth: u32,
+    name: &str,
+    by: &[Contender],
+    wants: Vec<Want>,
+) -> Row {
     let way = if write { "write" } else { "read" };
     let size_text = match size {
         512 => "512 B".to_owned(),
@@ -155,7 +163,7 @@ fn row(size: u32, write: bool, depth: u32, name: &str, by: &[Contender], wants: 
 
 impl Row {
     /// The load in the words of `lunar bench`, `lunar race` and `lunar floor`.
-    pub(super) fn words(&self, time: Duration) -> Vec<String> {
+    pub(crate) fn words(&self, time: Duration) -> Vec<String> {
         let (rw, size, depth) = (self.rw(), self.size, self.depth);
         let (ms, ramp_ms) = (time.as_millis(), (time / 10).as_millis());
         let words = format!(

@@ -23,11 +23,11 @@ pub(crate) const GENERATOR_CPU: &str = "0";
 pub(crate) const TARGET_CPU: &str = "1";
 
 /// What is measured, with a volume of [`VOLUME`] bytes.
-pub(super) struct Target {
+pub(crate) struct Target {
     /// How it is reached.
-    pub(super) address: String,
+    pub(crate) address: String,
     /// The process of a `lunar serve`.
-    pid: Option<u32>,
+    pub(crate) pid: Option<u32>,
     /// Ends it when dropped.
     _held: Box<dyn Any>,
 }
@@ -74,7 +74,7 @@ pub(super) fn serve(binary: &Path, folder: &str, volume: &str, options: &[&str])
 
 impl Target {
     /// What is there as long as `held`.
-    pub(super) fn new(address: String, held: impl Any) -> Self {
+    pub(crate) fn new(address: String, held: impl Any) -> Self {
         Self {
             address,
             pid: None,
@@ -83,7 +83,7 @@ impl Target {
     }
 
     /// `lunar serve` with a volume on a medium, or in RAM.
-    pub(super) fn lunar(
+    pub(crate) fn lunar(
         binary: &Path,
         name: &str,
         medium: Option<Medium>,
@@ -121,7 +121,7 @@ impl Target {
     }
 
     /// Waits until it has done what it does by itself, as [`rest`] does.
-    pub(super) fn rest(&self) -> Result<()> {
+    pub(crate) fn rest(&self) -> Result<()> {
         self.pid.map_or(Ok(()), rest)
     }
 }

@@ -13,7 +13,7 @@ use super::figures::{Column, Figures};
 
 /// A requirement on the first column of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Want {
+pub(crate) enum Want {
     /// At most this many times the target CPU an I/O of another column.
     Cpu(Contender, f64),
     /// Beyond that of the first of these, which is fio on the same backend, at most this many
