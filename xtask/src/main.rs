@@ -1,9 +1,10 @@
 //! Chores: `cargo xtask bench` measures `lunar serve` side by side with tgtd; `cargo xtask beside`
 //! the same with a target that spins, such as SPDK's; `cargo xtask fabric` how soon ports are seen
 //! in a fabric; `cargo xtask failover` how long I/O stands still when a switch ends; `cargo xtask
-//! fanout` how two cores serve one FCoE port; `cargo xtask forwarding` what a frame costs a switch; `cargo xtask instructions` counts those of the hot paths; `cargo
-//! xtask noise` measures what the control plane costs I/O; `cargo xtask scale` what many LUNs cost;
-//! `cargo xtask package` makes packages.
+//! fanout` how two cores serve one FCoE port; `cargo xtask forwarding` what a frame costs a switch;
+//! `cargo xtask instructions` counts those of the hot paths; `cargo xtask noise` measures what the
+//! control plane costs I/O; `cargo xtask scale` what many LUNs cost; `cargo xtask package` makes
+//! packages.
 #![forbid(unsafe_code)]
 
 mod bench;

@@ -110,9 +110,8 @@ pub struct Core<R: Ring, P: Mailer> {
     rdma: CoreRdma,
     /// Slots of connections that may have something to send.
     dirty: VecDeque<u32>,
-    /// Answers to those whom this turn has heard.
+    /// Answers to those whom this turn has heard, and how many those were, if any were.
     answers: usize,
-    /// Connections with input in the last turn that had any.
     heard: usize,
     /// The last wait had a timeout of zero.
     spins: bool,
@@ -238,9 +237,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             self.event(now, event);
             self.run_until_quiet(now);
         }
-        if heard > 0 {
-            self.heard = heard;
-        }
+        self.heard = if heard > 0 { heard } else { self.heard };
         busy |= self.hear_pairs(now);
         self.expire(now);
         self.run_until_quiet(now);

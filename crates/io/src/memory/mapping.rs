@@ -121,8 +121,8 @@ impl Mapping {
         Self::map(len, page_size(), ProtFlags::READ)
     }
 
-    /// The first `len` bytes of a file, only to be read. Pages that the file does not have when they
-    /// are read are an error of the system call, and a signal for the process that ends it.
+    /// The first `len` bytes of a file, only to be read. Pages that the file does not have when
+    /// they are read are an error of the system call, and a signal for the process that ends it.
     pub(crate) fn of_file(file: &OwnedFd, len: usize) -> io::Result<Self> {
         let page = page_size();
         let len = len

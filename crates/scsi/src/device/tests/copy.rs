@@ -100,7 +100,8 @@ fn a_piece_that_overlaps_with_itself_is_read_by_copying() {
         );
         let (_, _, op) = &rig.held[0];
         assert!(
-            matches!(op, MediumOp::Read { memory, .. } if (*memory == ReadMemory::Private) == copied),
+            matches!(op, MediumOp::Read { memory, .. }
+                if (*memory == ReadMemory::Private) == copied),
             "{op:?}"
         );
         rig.answer(0);
