@@ -101,6 +101,11 @@ impl Rig {
         answers
     }
 
+    /// The core takes its next waits for those of a thread that spins, or sleeps.
+    pub fn spin(&mut self, spins: bool) {
+        self.core.may_wait(spins.then_some(Duration::ZERO));
+    }
+
     /// What there is to send leaves, and what has come is found.
     pub fn wait(&mut self) {
         let before = allocations();
