@@ -79,11 +79,16 @@ impl PoolPart {
         Ok(())
     }
 
-    /// The device knows it no longer.
+    /// The device knows it no longer, or is about to forget it. What is unused is given back, unless
+    /// another one knows it.
     pub(crate) fn unpin(&self) {
-        let mut pinned = self.pool.classes[self.class].pinned.borrow_mut();
+        let class = &self.pool.classes[self.class];
+        let mut pinned = class.pinned.borrow_mut();
         if let Some(at) = pinned.iter().position(|number| *number == self.number) {
             pinned.swap_remove(at);
+        }
+        if !pinned.contains(&self.number) {
+            class.discard_unused(self.number);
         }
     }
 }
@@ -248,6 +253,34 @@ impl Class {
     fn is_pinned(&self, offset: usize) -> bool {
         let pinned = self.pinned.borrow();
         pinned.contains(&(offset / PoolPart::BYTES))
+    }
+
+    /// Gives back the memory of the slots of a part that are cold or were never used, which have it
+    /// as the part was pinned.
+    fn discard_unused(&self, part: usize) {
+        let slots = self.slots.borrow();
+        let (first, all) = (part * PoolPart::BYTES, self.memory.len());
+        let slots_from = first / self.size;
+        let mut is_used = [false; PoolPart::BYTES / SIZES[0]];
+        for (is_used, claims) in is_used.iter_mut().zip(slots.claims.iter().skip(slots_from)) {
+            *is_used = *claims > 0;
+        }
+        for warm in &slots.warm {
+            let at = (*warm as usize).checked_sub(slots_from);
+            if let Some(is_used) = at.and_then(|at| is_used.get_mut(at)) {
+                *is_used = true;
+            }
+        }
+        let end = (first + PoolPart::BYTES).min(all);
+        let is_used = &is_used[..(end - first) / self.size];
+        let mut at = first;
+        for run in is_used.chunk_by(|a, b| a == b) {
+            let len = run.len() * self.size;
+            if !run[0] {
+                self.memory.discard(at, len);
+            }
+            at += len;
+        }
     }
 
     /// There is one, as the range of each size is as large as the limit; but the kernel may have no
