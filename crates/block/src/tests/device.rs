@@ -246,6 +246,31 @@ fn device_that_became_shorter_is_gone_behind_its_end() {
     }
 }
 
+/// Long reads and writes have io_uring register the memory that they go to and come from.
+#[test]
+fn device_that_vanishes_while_its_buffers_are_registered_is_gone() {
+    for ring in rig::rings() {
+        let Some(disk) = LoopDevice::new(2 << 20, &[]) else {
+            return;
+        };
+        let device = DeviceVolume::open(&at(disk.node.clone())).unwrap();
+        let mut rig = Rig::new(ring, &device);
+        for byte in 0..40 {
+            assert!(is_done(&rig.write(512, 512, byte)));
+            assert!(rig.read(512, 512) == [byte; 256 << 10]);
+        }
+        disk.resize(0);
+        for _ in 0..2 {
+            rig.fails(reading(Extent::new(512, 512)), MediumError::Gone);
+            let written = rig.write(512, 512, 1);
+            assert!(matches!(written, Err(MediumError::Gone)), "{written:?}");
+        }
+        disk.resize(2 << 20);
+        assert!(is_done(&rig.write(512, 512, 7)), "it is back");
+        assert!(rig.read(512, 512) == [7; 256 << 10]);
+    }
+}
+
 #[test]
 fn open_refuses_what_is_no_device() {
     let error = |path: &str| DeviceVolume::open(&at(path.into())).unwrap_err();

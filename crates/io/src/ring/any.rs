@@ -117,6 +117,10 @@ impl Ring for AnyRing {
         either!(self, ring => ring.trim());
     }
 
+    fn refusal(&mut self) -> Option<io::Error> {
+        either!(self, ring => ring.refusal())
+    }
+
     fn waker(&self) -> Waker {
         either!(self, ring => ring.waker())
     }

@@ -18,6 +18,7 @@ use crate::memory::Buffer;
 pub struct RingFile {
     fd: OwnedFd,
     in_memory: bool,
+    direct: bool,
     /// Whether `RWF_NOWAIT` can be asked for, as far as is known.
     supports_nowait: AtomicBool,
 }
@@ -27,10 +28,12 @@ impl RingFile {
     #[must_use]
     pub fn new(fd: OwnedFd) -> Self {
         let in_memory = is_regular(&fd) && is_of_memory(&fd);
-        let supports_nowait = AtomicBool::new(!is_direct(&fd));
+        let direct = is_direct(&fd);
+        let supports_nowait = AtomicBool::new(!direct);
         Self {
             fd,
             in_memory,
+            direct,
             supports_nowait,
         }
     }
@@ -40,6 +43,11 @@ impl RingFile {
     #[must_use]
     pub fn is_in_memory(&self) -> bool {
         self.in_memory
+    }
+
+    /// Whether it is read and written past the page cache (O_DIRECT).
+    pub(super) fn is_direct(&self) -> bool {
+        self.direct
     }
 
     /// Whether a read can be tried that fails where it would wait (`RWF_NOWAIT`). With O_DIRECT it

@@ -77,8 +77,15 @@ pub trait Ring: SocketRing {
         false
     }
 
-    /// Gives back the memory of receive buffers that were not needed since the last call.
+    /// Gives back the memory of receive buffers that were not needed since the last call, and what
+    /// is pinned of pools and was not needed either: after the pool's own trim.
     fn trim(&mut self) {}
+
+    /// Why the kernel has registered no more memory for files that are read and written past the
+    /// page cache, which costs processor time and nothing else. It is told once.
+    fn refusal(&mut self) -> Option<io::Error> {
+        None
+    }
 
     /// Wakes `wait` from another thread.
     fn waker(&self) -> Waker;

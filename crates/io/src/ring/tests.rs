@@ -3,6 +3,7 @@
 mod busy_polling;
 mod durable;
 mod files;
+mod fixed;
 mod lent_files;
 mod limits;
 mod listening;

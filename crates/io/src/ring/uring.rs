@@ -12,6 +12,7 @@
 
 mod buffers;
 mod file;
+mod fixed;
 mod hot;
 mod listen;
 mod queue;
@@ -29,6 +30,7 @@ use slab::Slab;
 
 use self::buffers::Buffers;
 use self::file::FileTask;
+use self::fixed::FixedBuffers;
 use self::hot::{HOT_MAX, HotSockets};
 use self::listen::Listeners;
 use self::queue::{Op, UringQueue};
@@ -58,6 +60,8 @@ pub struct UringRing {
     /// Before `files`, so that its threads have ended when the buffers go.
     blocking: Blocking,
     files: Slab<FileTask>,
+    /// Memory of pools that the kernel knows.
+    fixed: FixedBuffers,
     /// Started by the next `wait`.
     jobs: Vec<(usize, BlockingJob)>,
     /// Done by the next `wait`, and by those after it.
@@ -96,6 +100,7 @@ impl UringRing {
             watched: Slab::new(),
             paused: Slab::new(),
             files: Slab::new(),
+            fixed: FixedBuffers::default(),
             jobs: Vec::new(),
             at_once: ImmediateJobs::default(),
             done: Vec::new(),
@@ -334,11 +339,16 @@ impl Ring for UringRing {
     }
 
     fn has_idle(&self) -> bool {
-        self.buffers.has_idle()
+        self.buffers.has_idle() || self.fixed.has_idle()
     }
 
     fn trim(&mut self) {
         self.buffers.trim();
+        self.fixed.trim(self.queue.ring());
+    }
+
+    fn refusal(&mut self) -> Option<io::Error> {
+        self.fixed.refusal()
     }
 
     fn waker(&self) -> Waker {

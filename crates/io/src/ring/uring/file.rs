@@ -21,7 +21,11 @@ pub(super) struct FileTask {
 }
 
 pub(super) enum FileWork {
-    Transfer(Transfer),
+    Transfer {
+        transfer: Transfer,
+        /// Where the kernel knows its memory, while it has it.
+        fixed: Option<u16>,
+    },
     DataSync(#[expect(dead_code, reason = "held until it is over")] Arc<RingFile>),
     Elsewhere,
 }
@@ -38,7 +42,8 @@ impl FileRing for UringRing {
                 self.at_once.push(key as usize, job);
             }
             BlockingJob::Transfer(transfer) => {
-                let work = FileWork::Transfer(transfer);
+                let fixed = None;
+                let work = FileWork::Transfer { transfer, fixed };
                 entry.insert(FileTask { pending, work });
                 self.submit_transfer(key);
             }
@@ -60,10 +65,19 @@ impl FileRing for UringRing {
 
 impl UringRing {
     fn submit_transfer(&mut self, key: u32) {
-        let task = self.files.get(key as usize);
-        if let Some(FileWork::Transfer(transfer)) = task.map(|task| &task.work) {
+        let Some(FileTask { pending, work }) = self.files.get_mut(key as usize) else {
+            return;
+        };
+        if let FileWork::Transfer { transfer, fixed } = work {
+            // What goes by the page cache is copied, and no page of it looked up.
+            let buffer = pending
+                .buffer
+                .as_ref()
+                .filter(|_| transfer.file.is_direct());
+            *fixed = buffer.and_then(|buffer| self.fixed.begin(self.queue.ring(), buffer));
+            let entry = transfer_entry(transfer, *fixed);
             // SAFETY: the task holds the buffer and the file until the operation is over.
-            unsafe { self.queue.push(transfer_entry(transfer), Op::File(key)) };
+            unsafe { self.queue.push(entry, Op::File(key)) };
         }
     }
 
@@ -75,7 +89,12 @@ impl UringRing {
         let moved = result_of(completion);
         let task = self.files.get_mut(key as usize)?;
         let result = match &mut task.work {
-            FileWork::Transfer(transfer) => transfer.advance(moved),
+            FileWork::Transfer { transfer, fixed } => {
+                if let Some(place) = fixed.take() {
+                    self.fixed.end(place);
+                }
+                transfer.advance(moved)
+            }
             FileWork::DataSync(_) | FileWork::Elsewhere => Some(moved.map(|_| 0)),
         };
         match result {
@@ -97,17 +116,25 @@ impl UringRing {
     }
 }
 
-fn transfer_entry(transfer: &Transfer) -> squeue::Entry {
+fn transfer_entry(transfer: &Transfer, fixed: Option<u16>) -> squeue::Entry {
     let fd = Fd(transfer.file.as_raw_fd());
     let len = u32::try_from(transfer.remaining()).unwrap_or(u32::MAX);
-    let offset = transfer.position();
-    match transfer.direction {
-        TransferDirection::Read => {
-            let read = opcode::Read::new(fd, transfer.address(), len);
+    let (memory, offset) = (transfer.address(), transfer.position());
+    match (transfer.direction, fixed) {
+        (TransferDirection::Read, None) => {
+            let read = opcode::Read::new(fd, memory, len);
             read.offset(offset).build()
         }
-        TransferDirection::Write { flags } => {
-            let write = opcode::Write::new(fd, transfer.address(), len);
+        (TransferDirection::Read, Some(place)) => {
+            let read = opcode::ReadFixed::new(fd, memory, len, place);
+            read.offset(offset).build()
+        }
+        (TransferDirection::Write { flags }, None) => {
+            let write = opcode::Write::new(fd, memory, len);
+            write.offset(offset).rw_flags(flags).build()
+        }
+        (TransferDirection::Write { flags }, Some(place)) => {
+            let write = opcode::WriteFixed::new(fd, memory, len, place);
             write.offset(offset).rw_flags(flags).build()
         }
     }
