@@ -1,5 +1,8 @@
 //! Batches that sessions fill, and the return of buffers that are no longer used.
 
+use std::io;
+use std::sync::Once;
+
 use ::io::ring::{Ring, SendBatch};
 use scsi::medium::Now;
 
@@ -69,7 +72,22 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         self.context.pool.trim();
         self.batches.trim();
         self.ring.trim();
+        if let Some(cause) = self.ring.refusal() {
+            tell_refusal(&cause);
+        }
     }
+}
+
+/// Cores meet the same limit: one tells of it.
+fn tell_refusal(cause: &io::Error) {
+    static TOLD: Once = Once::new();
+    TOLD.call_once(|| {
+        tracing::info!(
+            "buffers cannot be registered with io_uring ({cause}): devices, and files with \
+             ?direct, take more processor time. Raise the limit of locked memory (ulimit -l, \
+             LimitMEMLOCK= of systemd)"
+        );
+    });
 }
 
 #[cfg(test)]
