@@ -202,9 +202,9 @@ fn memory_for_the_page_cache_is_not_registered() {
     assert!(!ring.has_idle());
 }
 
-/// What becomes of a ring that was opened, and works, by a thread with this limit: how many parts are
-/// registered, and how often it told that more could not be. The kernel minds a limit where the
-/// thread that opens the ring has no privilege, and we where the one that works has none. `None`
+/// What comes of a ring that a thread opens and works on under this limit: how many parts are
+/// registered, and how often it told that more could not be. The kernel minds the limit where the
+/// thread had no privilege when it opened the ring, and we where it has none as it works. `None`
 /// where tests have no privilege to give up: the limit is one for the process.
 fn limited(kind: RingKind, bytes: u64, works_privileged: bool) -> Option<(usize, usize)> {
     let sets = capabilities(None).unwrap();
