@@ -125,7 +125,11 @@ fn memory_that_is_used_little_is_registered_no_longer_and_given_back() {
     for number in 0..MANY {
         there_and_back(&mut ring, &file, &pool, number);
     }
+    // The other becomes cold while it is registered.
+    let other = filled(&pool, &[9; SLOT_MAX]);
     let held = filled(&pool, &[7; SLOT_MAX]);
+    let other_address = other.address();
+    drop(other);
     let address = held.address();
     pool.trim();
     ring.trim();
@@ -137,6 +141,7 @@ fn memory_that_is_used_little_is_registered_no_longer_and_given_back() {
     assert!(!ring.has_idle(), "an idle core is not woken");
 
     let next_slot = pool.buffer(SLOT_MAX).unwrap();
+    assert_eq!(next_slot.address(), other_address);
     assert_eq!(next_slot.difference(&Buffer::zeros(SLOT_MAX)), None);
     let sevens = Buffer::from_vec(vec![7; SLOT_MAX]);
     assert_eq!(held.difference(&sevens), None, "what is in use stays");
