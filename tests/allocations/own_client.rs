@@ -136,8 +136,8 @@ impl Client {
         allocations() - before
     }
 
-    /// The same, tried up to three times: what is rare, such as a full socket, takes its memory when
-    /// it comes for the first time, and keeps it.
+    /// The same, tried up to three times: what is rare, such as a full socket, takes its memory
+    /// when it comes for the first time, and keeps it.
     fn cost_at_last(&mut self, operations: u64, write: bool) -> usize {
         let mut tries = (0..3).map(|_| self.cost(operations, write));
         let mut least = tries.next().unwrap_or(0);

@@ -79,8 +79,8 @@ impl PoolPart {
         Ok(())
     }
 
-    /// The device knows it no longer, or is about to forget it. What is unused is given back, unless
-    /// another one knows it.
+    /// The device knows it no longer, or is about to forget it. What is unused is given back,
+    /// unless another one knows it.
     pub(crate) fn unpin(&self) {
         let class = &self.pool.classes[self.class];
         let mut pinned = class.pinned.borrow_mut();
