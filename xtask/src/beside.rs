@@ -13,14 +13,15 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use address::{Address, UnitAddress};
 use anyhow::{Context, Result, ensure};
 use io::cpu;
 use rustix::process::{Pid, Signal, kill_process};
 use tests::tool;
 
 use crate::bench::{
-    Column, Contender, Figures, GENERATOR_CPU, Row, TARGET_CPU, Target, VOLUME, Verdict,
-    generate_on, namespace, release_binary, row, seconds, split,
+    Column, Contender, Extent, Figures, GENERATOR_CPU, Row, TARGET_CPU, Target, VOLUME, Verdict,
+    generate_on, namespace, release_binary, rest, row, split,
 };
 use judge::judge;
 use other::OtherTarget;
@@ -30,23 +31,14 @@ use other::OtherTarget;
 pub(crate) struct Arguments {
     /// iscsi://HOST[:PORT]/IQN/LUN of the target, of which 512 MiB are overwritten
     #[arg(value_name = "ADDR", value_parser = other::iscsi)]
-    address: String,
+    address: UnitAddress,
 
     /// Its process, which is on CPU 1, and is stopped while others have their turn
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=0x7fff_ffff))]
     pid: u32,
 
-    /// Seconds that each measurement takes
-    #[arg(long, default_value = "2", value_parser = seconds)]
-    seconds: Duration,
-
-    /// How often each is taken; the median counts
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
-    rounds: u32,
-
-    /// Only rows whose name contains this
-    #[arg(long, default_value = "")]
-    only: String,
+    #[command(flatten)]
+    extent: Extent,
 }
 
 /// The load generator: whether it sleeps or spins.
@@ -80,13 +72,7 @@ const SIZES: [u32; 4] = [512, 4096, 65_536, 262_144];
 const DEPTHS: [u32; 3] = [1, 32, 128];
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let mut rows = rows();
-    rows.retain(|row| row.name.contains(&arguments.only));
-    ensure!(
-        !rows.is_empty(),
-        "no row's name contains {:?}: give a part of one, such as \"4 KiB read, depth 32\"",
-        arguments.only
-    );
+    let rows = arguments.extent.choose(rows())?;
     tool::present(&["kill", "setpriv", "sh", "taskset"])?;
     let allowed = cpu::allowed()?;
     ensure!(
@@ -94,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         "targets need CPU {TARGET_CPU}, the client CPU {GENERATOR_CPU}: run it where both may be \
          used"
     );
-    other::check(&arguments.address, arguments.pid)?;
+    other::check(arguments.address.portal.port, arguments.pid)?;
     namespace::look()?;
     let mut lanes = Lanes::start(arguments)?;
     let mut missed = Vec::new();
@@ -176,7 +162,7 @@ impl Lanes {
     fn start(arguments: &Arguments) -> Result<Self> {
         let binary = release_binary()?;
         let other = OtherTarget::guard(arguments.pid)?;
-        let target = Target::new(arguments.address.clone(), ());
+        let target = Target::new(Address::Iscsi(arguments.address.clone()).to_string(), ());
         let mut lanes = vec![Lane::new(&binary, OTHER, target, arguments.pid)?];
         for (contender, options) in [
             (Contender::Lunar, ""),
@@ -206,9 +192,9 @@ impl Lanes {
             rounds: Vec::new(),
         };
         let mut columns: Vec<_> = self.lanes.iter().map(column).collect();
-        for _ in 0..arguments.rounds {
+        for _ in 0..arguments.extent.rounds {
             for (lane, column) in self.lanes.iter().zip(&mut columns) {
-                let words = [row.words(arguments.seconds), split(client.options())].concat();
+                let words = [row.words(arguments.extent.seconds), split(client.options())].concat();
                 let figures = lane.turn(&self.binary, &words).with_context(|| {
                     format!("{}, {}: {}", row.name, client.name(), lane.contender)
                 })?;
@@ -229,8 +215,7 @@ impl Lane {
         };
         let fill = format!("--fill --runtime 10ms --ramp-time 0s --size {VOLUME}");
         lane.load(binary, &split(&fill)).context(contender)?;
-        // One that spins never has nothing to do, but a spinning lunar has threads that rest.
-        other::rest(pid)?;
+        rest(pid)?;
         tool::freeze(pid)?;
         Ok(lane)
     }

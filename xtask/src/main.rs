@@ -34,7 +34,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Chore {
     Bench(bench::Arguments),
-    Beside(beside::Arguments),
+    Beside(Box<beside::Arguments>),
     Fabric(fabric::Arguments),
     Failover(failover::Arguments),
     Fanout(fanout::Arguments),

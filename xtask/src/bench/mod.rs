@@ -34,20 +34,40 @@ use serde::Serialize;
 pub(crate) use target::{GENERATOR_CPU, TARGET_CPU, Target, release_binary, rest};
 pub(crate) use verdict::Verdict;
 
-/// Measure lunar side by side with tgtd
+/// What is measured, for how long and how often.
 #[derive(Args)]
-pub(crate) struct Arguments {
+pub(crate) struct Extent {
     /// Seconds that each measurement takes
     #[arg(long, default_value = "2", value_parser = seconds)]
-    seconds: Duration,
+    pub(crate) seconds: Duration,
 
     /// How often each is taken, or more often where little tells two apart; the median counts
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
-    rounds: u32,
+    pub(crate) rounds: u32,
 
     /// Only rows whose name contains this
     #[arg(long, default_value = "")]
     only: String,
+}
+
+impl Extent {
+    /// The rows that are wanted, of which there must be one.
+    pub(crate) fn choose(&self, mut rows: Vec<Row>) -> Result<Vec<Row>> {
+        rows.retain(|row| row.name.contains(&self.only));
+        ensure!(
+            !rows.is_empty(),
+            "no row's name contains {:?}: give a part of one, such as \"4 KiB read, depth 32\"",
+            self.only
+        );
+        Ok(rows)
+    }
+}
+
+/// Measure lunar side by side with tgtd
+#[derive(Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    extent: Extent,
 
     /// Also iscsi://HOST[:PORT]/IQN/LUN, of which 512 MiB are overwritten; may be repeated. It is
     /// reached where this command runs, so nothing gets a network namespace of its own
@@ -109,13 +129,7 @@ struct Report {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let mut rows = rows::all();
-    rows.retain(|row| row.name.contains(&arguments.only));
-    ensure!(
-        !rows.is_empty(),
-        "no row's name contains {:?}: give a part of one, such as \"4 KiB read, depth 32\"",
-        arguments.only
-    );
+    let rows = arguments.extent.choose(rows::all())?;
     tool::present(&["ip", "setpriv", "taskset", "unshare"])?;
     match arguments.beside[..] {
         [] if !namespace::entered() => return namespace::enter(),
@@ -184,8 +198,8 @@ fn rounds(arguments: &Arguments, contenders: &mut Contenders, row: &Row) -> Resu
         rounds: Vec::new(),
     };
     let mut columns: Vec<_> = by.iter().map(column).collect();
-    for _ in 0..arguments.rounds * row.patience {
-        let round = contenders.round(row, &by, arguments.seconds)?;
+    for _ in 0..arguments.extent.rounds * row.patience {
+        let round = contenders.round(row, &by, arguments.extent.seconds)?;
         for (column, figures) in columns.iter_mut().zip(round) {
             column.rounds.push(figures);
         }

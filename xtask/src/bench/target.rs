@@ -9,9 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use bench::floor::{CONNECTIONS_MAX, LocalFloor, room};
-use io::cpu;
 use tests::server::Server;
-use tests::tool;
+use tests::{process, tool};
 
 use super::VOLUME;
 use super::media::Medium;
@@ -121,23 +120,35 @@ impl Target {
     }
 
     /// Waits until it has done what it does by itself, as [`rest`] does.
-    pub(crate) fn rest(&self) -> Result<()> {
+    pub(super) fn rest(&self) -> Result<()> {
         self.pid.map_or(Ok(()), rest)
     }
 }
 
-/// Waits until a server has done what it does by itself after its volume was filled: a RAM disk
-/// gets huge pages.
+/// Waits until a server has done what it does by itself after its volume was filled: a thread of it
+/// gives a RAM disk huge pages, and pauses for a second at a time. Others of its threads may spin.
 pub(crate) fn rest(pid: u32) -> Result<()> {
     const WINDOW: Duration = Duration::from_secs(2);
+    let mut before = pauses(pid)?;
     for _ in 0..30 {
-        let before = cpu::time_of(pid)?;
-        thread::sleep(WINDOW);
-        if cpu::time_of(pid)? - before < WINDOW / 50 {
+        if before.is_none() {
             break;
         }
+        thread::sleep(WINDOW);
+        let now = pauses(pid)?;
+        if now == before {
+            break;
+        }
+        before = now;
     }
     Ok(())
+}
+
+/// How often that thread has paused, if there is one.
+fn pauses(pid: u32) -> Result<Option<u64>> {
+    let mut threads = process::switches(pid)?.into_values();
+    let pages = threads.find(|thread| thread.name == "lunar-pages");
+    Ok(pages.map(|thread| thread.waits))
 }
 
 const TGTD_PORT: u16 = 3270;

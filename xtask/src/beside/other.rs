@@ -4,49 +4,37 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::Duration;
 
-use address::{Address, ParseError};
+use address::{Address, ParseError, UnitAddress};
 use anyhow::{Context, Result, ensure};
 
 use super::wake;
 
-pub(super) fn iscsi(text: &str) -> Result<String, String> {
+pub(super) fn iscsi(text: &str) -> Result<UnitAddress, String> {
     match text.parse() {
-        Ok(Address::Iscsi(_)) => Ok(text.to_owned()),
+        Ok(Address::Iscsi(unit)) => Ok(unit),
         Ok(_) => Err("give iscsi://HOST[:PORT]/IQN/LUN: only iSCSI is measured".to_owned()),
         Err(error) => Err(ParseError::one_line(&error)),
     }
 }
 
-/// Whether the process is there, and listens at the port of the address.
-pub(super) fn check(address: &str, pid: u32) -> Result<()> {
+/// Whether the process is there, and listens at the port.
+pub(super) fn check(port: u16, pid: u32) -> Result<()> {
     let process = format!("/proc/{pid}");
     ensure!(
         Path::new(&process).exists(),
         "--pid {pid}: no such process, give that of the target (such as `pidof iscsi_tgt`)"
     );
-    let port = port(address);
     let listening = listening(port)?;
     let files = fs::read_dir(format!("{process}/fd"))
         .with_context(|| format!("--pid {pid}: run this as root or as its user"))?;
     let mut links = files.filter_map(|file| fs::read_link(file.ok()?.path()).ok());
     ensure!(
         links.any(|link| listening.iter().any(|socket| link == Path::new(socket))),
-        "--pid {pid} does not listen at port {port} here: give the process that serves {address}, \
+        "--pid {pid} does not listen at port {port} here: give the process that serves it, \
          and run this in its network namespace"
     );
     Ok(())
-}
-
-/// The port of an address that parses as one of iSCSI.
-fn port(address: &str) -> u16 {
-    let place = address.split('/').nth(2).unwrap_or_default();
-    let port = place
-        .rsplit_once(':')
-        .and_then(|(_, port)| port.parse().ok());
-    port.unwrap_or(3260)
 }
 
 /// The sockets that listen at a port in this network namespace, as links in `/proc/PID/fd` name
@@ -68,42 +56,6 @@ fn listening(port: u16) -> Result<Vec<String>> {
         }
     }
     Ok(sockets)
-}
-
-/// Waits until the thread that gives a RAM disk huge pages has nothing left to do. All threads
-/// together tell nothing where one of them spins.
-pub(super) fn rest(pid: u32) -> Result<()> {
-    const WINDOW: Duration = Duration::from_millis(2200);
-    let mut before = pages_ticks(pid)?;
-    for _ in 0..30 {
-        if before.is_none() {
-            break;
-        }
-        thread::sleep(WINDOW);
-        let now = pages_ticks(pid)?;
-        if now == before {
-            break;
-        }
-        before = now;
-    }
-    Ok(())
-}
-
-/// The CPU time of that thread in ticks of the clock, if there is one.
-fn pages_ticks(pid: u32) -> Result<Option<u64>> {
-    for task in fs::read_dir(format!("/proc/{pid}/task"))? {
-        let stat = fs::read_to_string(task?.path().join("stat")).unwrap_or_default();
-        if let Some((name, rest)) = stat.rsplit_once(") ")
-            && name.ends_with("(lunar-pages")
-        {
-            // utime and stime are the 12th and 13th word behind the name.
-            let ticks = rest.split(' ').skip(11).take(2);
-            return Ok(Some(
-                ticks.filter_map(|word| word.parse::<u64>().ok()).sum(),
-            ));
-        }
-    }
-    Ok(None)
 }
 
 /// Wakes the given target at the end, even when this program is killed: a shell waits until its
