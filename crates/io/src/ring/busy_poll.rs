@@ -1,9 +1,9 @@
 //! Polling of network cards by a thread that has nothing to do.
 //!
-//! Without it a packet waits for the interrupt of its card, which cards delay to spare some. With
-//! it the thread that would sleep takes packets out of the card's queue itself (NAPI busy polling),
-//! and sleeps if none has come in time. Both rings do so per thread, from Linux 6.9 on; what is set
-//! on sockets (SO_BUSY_POLL) counts for receives alone, and needs CAP_NET_ADMIN.
+//! Without it a packet waits for the interrupt of its card, which cards delay to coalesce several.
+//! With it the thread that would sleep takes packets out of the card's queue itself (NAPI busy
+//! polling), and sleeps if none has come in time. Both rings do so per thread, from Linux 6.9 on;
+//! what is set on sockets (SO_BUSY_POLL) counts for receives alone, and needs CAP_NET_ADMIN.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -17,7 +17,7 @@ struct UringNapi {
     limit_us: u32,
     /// Interrupts stay off meanwhile, for as long as an administrator has set for the interface.
     prefers: u8,
-    rest: [u8; 11],
+    reserved: [u8; 11],
 }
 
 /// `epoll_params` of the kernel's interface.
@@ -27,7 +27,7 @@ struct EpollParams {
     /// Packets at once; 0: as many as the kernel takes for good.
     budget: u16,
     prefers: u8,
-    rest: u8,
+    reserved: u8,
 }
 
 /// IORING_REGISTER_NAPI.
@@ -41,7 +41,7 @@ pub(super) fn of_uring(ring: &IoUring, limit: Duration) -> io::Result<()> {
     let mut napi = UringNapi {
         limit_us: microseconds(limit),
         prefers: 1,
-        rest: [0; 11],
+        reserved: [0; 11],
     };
     let ring = ring.as_raw_fd();
     // SAFETY: the call reads and writes `napi`, which has the size that it knows, and keeps no
@@ -53,13 +53,13 @@ pub(super) fn of_uring(ring: &IoUring, limit: Duration) -> io::Result<()> {
     explain(set)
 }
 
-/// The same of an epoll.
+/// The same of an epoll instance.
 pub(super) fn of_epoll(epoll: &OwnedFd, limit: Duration) -> io::Result<()> {
     let params = EpollParams {
         limit_us: microseconds(limit),
         budget: 0,
         prefers: 1,
-        rest: 0,
+        reserved: 0,
     };
     // SAFETY: the call reads `params`, which has the size that its number tells.
     let set = unsafe { libc::ioctl(epoll.as_raw_fd(), SET_PARAMS as _, &raw const params) };

@@ -95,6 +95,22 @@ fn next(ring: &mut AnyRing) -> Seen {
     }
 }
 
+/// That another thread's wakes end waits, twenty times.
+#[track_caller]
+fn woken_by_a_thread(ring: &mut AnyRing) {
+    for _ in 0..20 {
+        let waker = ring.waker();
+        let thread = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(2));
+            waker.wake();
+        });
+        ring.wait(None).unwrap();
+        assert!(matches!(next(ring), Seen::Woken));
+        thread.join().unwrap();
+    }
+    quiet(ring);
+}
+
 /// That nothing happens.
 #[track_caller]
 fn quiet(ring: &mut AnyRing) {

@@ -44,20 +44,9 @@ fn bytes_go_both_ways(ring: &mut AnyRing) {
 }
 
 fn another_thread_wakes_it(ring: &mut AnyRing) {
-    if !polls(ring) {
-        return;
+    if polls(ring) {
+        woken_by_a_thread(ring);
     }
-    for _ in 0..20 {
-        let waker = ring.waker();
-        let thread = std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(2));
-            waker.wake();
-        });
-        ring.wait(None).unwrap();
-        assert!(matches!(next(ring), Seen::Woken));
-        thread.join().unwrap();
-    }
-    quiet(ring);
 }
 
 fn a_timeout_ends_the_wait(ring: &mut AnyRing) {
