@@ -55,7 +55,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::io::memory::Recall;
-use ::io::ring::{Ring, RingEvent, SendBatch, Token};
+use ::io::ring::{Ring, RingEvent, SendBatch};
 use block::lease::BlockLease;
 use block::volume::{CoreContext, HandleEvent};
 use scsi::device::{DeviceOutput, DeviceServer, OpId};
@@ -72,6 +72,7 @@ use buffers::SpareBatches;
 pub use census::Census;
 use control_core::RESERVED;
 pub use control_core::{ControlCore, ControlCoreParts, ControlUnit, NearCore, Vanished};
+pub use event_key::accept_token;
 use event_key::{EventKey, SlotKey};
 use fc_branch::FcBranch;
 pub use fc_branch::{BranchOrder, FcPortKey};
@@ -110,8 +111,9 @@ pub struct Core<R: Ring, P: Mailer> {
     rdma: CoreRdma,
     /// Slots of connections that may have something to send.
     dirty: VecDeque<u32>,
-    /// Answers to those whom this turn has heard, and how many those were, if any were.
+    /// Answers to those whom this turn has heard.
     answers: usize,
+    /// Connections with input in the last turn that had any.
     heard: usize,
     /// The last wait had a timeout of zero.
     spins: bool,
@@ -151,12 +153,6 @@ pub struct CoreParts<R: Ring, P: Mailer> {
     pub journal: Arc<Journal>,
     /// For core 0.
     pub control: Option<Box<ControlCore>>,
-}
-
-/// The token with which core 0 listens at a portal.
-#[must_use]
-pub fn accept_token(portal: u32) -> Token {
-    EventKey::Accept(portal).token()
 }
 
 /// How many connections are heard before they are answered. Among very many, those that are
@@ -237,7 +233,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             self.event(now, event);
             self.run_until_quiet(now);
         }
-        self.heard = if heard > 0 { heard } else { self.heard };
+        if heard > 0 {
+            self.heard = heard;
+        }
         busy |= self.hear_pairs(now);
         self.expire(now);
         self.run_until_quiet(now);

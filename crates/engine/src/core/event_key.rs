@@ -29,6 +29,12 @@ pub(super) enum EventKey {
     Rdma,
 }
 
+/// The token with which core 0 listens at a portal.
+#[must_use]
+pub fn accept_token(portal: u32) -> Token {
+    EventKey::Accept(portal).token()
+}
+
 /// A connection's slot, with a generation so that late events of an earlier one are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SlotKey {

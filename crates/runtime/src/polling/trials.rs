@@ -162,15 +162,13 @@ impl Trials {
             if trial.windows == 2 * PAIRS {
                 self.judge(now);
             }
-        } else if !spins_anyway && window.done > 0 && self.is_due(now, window) {
-            self.trial = Some(Trial::default());
+        } else if !spins_anyway && window.done > 0 {
+            let is_unlike = window.is_unlike(self.load);
+            self.unlike = if is_unlike { self.unlike + 1 } else { 0 };
+            if now >= self.due || now >= self.due_unlike && self.unlike >= UNLIKE {
+                self.trial = Some(Trial::default());
+            }
         }
-    }
-
-    fn is_due(&mut self, now: Now, window: Count) -> bool {
-        let is_unlike = window.is_unlike(self.load);
-        self.unlike = if is_unlike { self.unlike + 1 } else { 0 };
-        now >= self.due || now >= self.due_unlike && self.unlike >= UNLIKE
     }
 
     fn judge(&mut self, now: Now) {
