@@ -168,11 +168,11 @@ pub enum Input {
 /// What an owner wants done.
 #[derive(Debug)]
 pub enum OwnerOutput {
-    /// Hand this to some cores.
+    /// Send a publication to some of the cores.
     Publish {
-        /// Which.
+        /// The cores that receive it.
         to: Vec<CoreId>,
-        /// What they work by from then on.
+        /// The state that they work by from then on.
         publication: Publication,
     },
     /// Put this durably in the place of what was persisted for the unit before.

@@ -52,7 +52,7 @@ fn daemon(tree: &Tree, findings: &mut Findings) {
     }
 }
 
-/// Whether the CPUs are there is looked up by who starts the threads.
+/// The server checks whether the CPUs are there, when it starts its threads.
 fn pin(row: &DaemonRow, findings: &mut Findings) {
     let Some(written) = &row.pin else { return };
     let listed = match written.parse::<CpuList>() {

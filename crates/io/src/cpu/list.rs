@@ -1,4 +1,4 @@
-//! Lists of processors, as they are typed.
+//! CPU lists, as taskset(1) takes them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ pub struct CpuList(Vec<usize>);
 /// Why a text is not a list of processors.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CpuListError {
-    /// This part is none.
+    /// A part that is neither a number nor a range.
     #[error("{0:?} is no list of CPUs: give numbers and ranges, as in 0,2-5")]
     Malformed(String),
     /// A range ends before it begins.

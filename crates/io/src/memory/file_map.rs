@@ -15,7 +15,7 @@
 //! # The end
 //!
 //! Behind the end of a file, the rest of its last page reads as zeros, and no send fails for it. So
-//! whoever lends compares with [`LocalFileMap::file_end`] first, and what ends there later is told
+//! a lender compares with [`LocalFileMap::file_end`] first, and what ends there later is told
 //! by the next look.
 
 use std::fmt::Debug;
@@ -109,8 +109,8 @@ impl FileMap {
 #[derive(Debug)]
 pub struct LocalFileMap {
     view: Rc<FileView>,
-    /// Those of before that may still be claimed.
-    before: Vec<Weak<dyn Debug>>,
+    /// Earlier views that buffers may still hold.
+    earlier: Vec<Weak<dyn Debug>>,
 }
 
 /// What claims hold.
@@ -127,7 +127,7 @@ impl LocalFileMap {
     pub fn new(map: Arc<FileMap>, file: Arc<RingFile>) -> Self {
         Self {
             view: Rc::new(FileView { map, file }),
-            before: Vec::new(),
+            earlier: Vec::new(),
         }
     }
 
@@ -140,10 +140,10 @@ impl LocalFileMap {
     /// Takes another map of the same file, such as one that is longer.
     pub fn renew(&mut self, map: Arc<FileMap>) {
         let file = Arc::clone(&self.view.file);
-        let before = std::mem::replace(&mut self.view, Rc::new(FileView { map, file }));
-        self.before.retain(|claims| claims.strong_count() > 0);
-        let before: Weak<FileView> = Rc::downgrade(&before);
-        self.before.push(before);
+        let view = std::mem::replace(&mut self.view, Rc::new(FileView { map, file }));
+        self.earlier.retain(|claims| claims.strong_count() > 0);
+        let view: Weak<FileView> = Rc::downgrade(&view);
+        self.earlier.push(view);
     }
 
     /// Where the file ends now, in bytes: one short system call. 0 if that cannot be told.
@@ -172,12 +172,12 @@ impl LocalFileMap {
     /// returned.
     pub fn recall(&mut self) -> Recall {
         self.renew(Arc::clone(&self.view.map));
-        Recall::of_all(self.before.clone())
+        Recall::of_all(self.earlier.clone())
     }
 }
 
 impl FileView {
-    /// A send of memory failed that may have been ours: nothing more is lent if pages are missing.
+    /// A send failed with EFAULT. If pages of this range are missing, nothing more is lent.
     pub(super) fn send_failed(&self, address: usize, len: usize) {
         let start = (address - self.map.bytes.at(0).addr().get()) as u64;
         if !are_present(&self.file, &pages(start..start + len as u64)) {

@@ -24,7 +24,7 @@ use crate::nexus::NexusId;
 use crate::owner::UnitChange;
 use crate::unit::{BlockLock, CoreId, UnitId};
 
-/// How far it is.
+/// The state of this core's subscription to the locks of a unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum LockSubscription {
     /// There is none.

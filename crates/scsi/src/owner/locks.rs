@@ -141,7 +141,7 @@ impl UnitOwner {
             state.locks.retain(|lock| !whose(lock.holder));
             state.version += 1;
             self.state = Arc::new(state);
-            // Whoever asked has been served, and what is free now may be taken at any time.
+            // Nothing waits for a release, so it is not acknowledged.
             self.outputs.push_back(OwnerOutput::Publish {
                 to: self.subscribers(),
                 publication: self.unawaited(cause),
