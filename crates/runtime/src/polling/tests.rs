@@ -214,3 +214,20 @@ fn a_pause_amid_a_trial_does_not_put_the_next_one_off() {
     loaded.arrivals(200, &mut paused);
     assert!(loaded.arrivals(100_000, lock_step).spun > 0.5);
 }
+
+#[test]
+fn a_trial_amid_noise_does_not_decide_for_long() {
+    let pace = |spins| if spins { 30 * US } else { 160 * US };
+    for seed in 0..100 {
+        let mut loaded = Loaded::new();
+        let mut random = fastrand::Rng::with_seed(seed);
+        // Others have the CPUs for some milliseconds now and then, while the first trial is made.
+        let disturbed = |spins| {
+            let away = random.u8(..) < 8;
+            pace(spins) + if away { 2000 * US } else { Duration::ZERO }
+        };
+        loaded.arrivals(600, disturbed);
+        loaded.arrivals(10_000, pace);
+        assert!(loaded.arrivals(1000, pace).spun > 0.9, "{seed}");
+    }
+}

@@ -33,8 +33,10 @@ const GAINS: u32 = PAIRS - 1;
 /// worse way, so that is less than a hundredth of the time.
 const STANDS: u32 = 64;
 
-/// The same of a gain that was not seen before, and where the load has become twice what it was, or
-/// half, for some windows.
+/// The same of a gain that was not seen before, of a trial whose pairs do not agree, and where the
+/// load has become twice what it was, or half, for some windows. Where they do not agree the two
+/// ways cost about the same, so another trial costs little; and a moment in which others had the
+/// CPUs does not decide for long.
 const STANDS_BRIEFLY: u32 = 8;
 const UNLIKE: u32 = 4;
 
@@ -176,11 +178,13 @@ impl Trials {
             return;
         };
         let [sleeping, spinning] = trial.counts;
-        let pays = trial.gains >= GAINS && spinning.cost() < sleeping.cost();
-        let is_new = pays && !self.pays;
+        let costs_less = spinning.cost() < sleeping.cost();
+        let pays = trial.gains >= GAINS && costs_less;
+        let is_no_gain = trial.gains <= PAIRS - GAINS && !costs_less;
+        let is_certain = pays && self.pays || is_no_gain;
         self.pays = pays;
         self.load = trial.counts[usize::from(pays)];
-        let times = if is_new { STANDS_BRIEFLY } else { STANDS };
+        let times = if is_certain { STANDS } else { STANDS_BRIEFLY };
         self.rest(now, times, trial.took());
     }
 
