@@ -136,10 +136,13 @@ impl Buffer {
         matches!(self.owner, BufferOwner::File(_))
     }
 
-    /// It was to be sent, and the kernel could not read some memory that may have been this.
-    pub(crate) fn send_failed(&self) {
-        if let BufferOwner::File(view) = &self.owner {
-            view.send_failed(self.start.addr().get(), self.len);
+    /// It was to be sent, and the kernel could not take pages that may have been this: what the
+    /// file holds, in memory of our own. `None` where it has lost that, or it is no memory of a
+    /// file.
+    pub(crate) fn copied_from_file(&self) -> Option<Self> {
+        match &self.owner {
+            BufferOwner::File(view) => view.copy(self.start.addr().get(), self.len),
+            _ => None,
         }
     }
 

@@ -1,16 +1,21 @@
 //! Files in memory, mapped so that what is read of them can be sent from where it lies.
 //!
-//! Only the kernel reads such a mapping, as it sends. Where the file lost a page meanwhile, as
-//! another process truncated it, the send fails (EFAULT) and ends the connection; a load by this
-//! process would end the process instead (SIGBUS). So a [`Buffer`] of a map refuses every access
-//! but to be sent. Nothing is written by way of a map.
+//! Only the kernel reads such a mapping, as it sends. Where the file lost a page meanwhile and gets
+//! none in its place, the send fails (EFAULT); a load by this process would end the process instead
+//! (SIGBUS). So a [`Buffer`] of a map refuses every access but to be sent. Nothing is written by
+//! way of a map.
+//!
+//! After such a failure the ring reads what was not sent yet (pread), and sends that: a hole reads
+//! as zeros then. Only what another process truncated cannot be read, and ends the connection.
 //!
 //! # Holes
 //!
 //! Reading a hole by way of a map would have the file system take memory for it. So a page is lent
 //! only when the file system says that it has it, which is asked once (`SEEK_DATA`) and kept in a
 //! bit, until [`FileMap::forget`] is told that the page was given back. A page that is given back
-//! while it is on its way to a socket may be taken again, as zeros.
+//! while it is on its way to a socket may be taken again, as zeros; where memory is full, it stays
+//! a hole. Giving back could wait until nothing of the page is on its way, but that is for a peer
+//! to decide, on whichever core, and UNMAP would have to lock what it unmaps on all of them.
 //!
 //! # The end
 //!
@@ -27,6 +32,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use rustix::fs::SeekFrom;
+use rustix::io::Errno;
 use rustix::mm::Advice;
 
 use super::bitmap::Bitmap;
@@ -48,7 +54,7 @@ pub struct FileMap {
     present: Bitmap,
     /// How often pages were forgotten.
     changes: AtomicU64,
-    /// A send failed for want of pages: nothing is lent any more.
+    /// The file was found to be shorter than what was lent: nothing is lent any more.
     is_lost: AtomicBool,
 }
 
@@ -177,13 +183,29 @@ impl LocalFileMap {
 }
 
 impl FileView {
-    /// A send failed with EFAULT. If pages of this range are missing, nothing more is lent.
-    pub(super) fn send_failed(&self, address: usize, len: usize) {
+    /// What the file holds in the place of what was lent. Its pages are asked for anew. If the file
+    /// has lost it, nothing more is lent.
+    pub(super) fn copy(&self, address: usize, len: usize) -> Option<Buffer> {
         let start = (address - self.map.bytes.at(0).addr().get()) as u64;
-        if !are_present(&self.file, &pages(start..start + len as u64)) {
-            self.map.is_lost.store(true, Relaxed);
+        self.map.forget(&(start..start + len as u64));
+        let copy = read_whole(&self.file, start, len);
+        self.map.is_lost.fetch_or(copy.is_none(), Relaxed);
+        copy.map(Buffer::from_vec)
+    }
+}
+
+/// Reads so many bytes; `None` where there are fewer.
+fn read_whole(file: &RingFile, start: u64, len: usize) -> Option<Vec<u8>> {
+    let (mut bytes, mut done) = (vec![0; len], 0);
+    while done < len {
+        match rustix::io::pread(&**file, &mut bytes[done..], start + done as u64) {
+            Ok(0) => return None,
+            Ok(read) => done += read,
+            Err(Errno::INTR) => {}
+            Err(_) => return None,
         }
     }
+    Some(bytes)
 }
 
 /// Whether a file has pages, and not a hole or its end among them. What was swapped out counts as

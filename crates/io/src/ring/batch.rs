@@ -124,26 +124,33 @@ impl SendBatch {
         self.progress.next = 0;
     }
 
-    /// The send is over: forgets everything, as [`Self::clear`] does. Memory of files that the
-    /// kernel could not read is not lent again.
-    pub(super) fn end(&mut self, result: &io::Result<()>) {
-        if let Err(error) = result
-            && error.raw_os_error() == Some(libc::EFAULT)
-        {
-            self.send_failed();
-        }
-        self.clear();
+    /// A send has failed. Where the kernel could not take pages of files (EFAULT), what those hold
+    /// is read into memory of our own; returns whether the rest can be sent so.
+    pub(super) fn mend(&mut self, error: &io::Error) -> bool {
+        error.raw_os_error() == Some(libc::EFAULT) && self.copy_files()
     }
 
-    /// The kernel copies several pieces at once: any of the rest may be to blame.
+    /// The kernel copies several pieces at once: any of the rest may be to blame. What was copied
+    /// is of no file, so this happens once in a batch.
     #[cold]
-    fn send_failed(&self) {
-        let rest = self.pieces.get(self.progress.next..);
-        for piece in rest.into_iter().flatten() {
-            if let BatchPiece::Buffer(buffer) = piece {
-                buffer.send_failed();
+    fn copy_files(&mut self) -> bool {
+        let next = self.progress.next;
+        let mut has_copied = false;
+        let rest = self.pieces.iter_mut().zip(&mut self.progress.iovecs);
+        for (piece, iovec) in rest.skip(next) {
+            if let BatchPiece::Buffer(buffer) = piece
+                && buffer.is_of_file()
+            {
+                let Some(copy) = buffer.copied_from_file() else {
+                    return false;
+                };
+                let sent = buffer.len() - iovec.iov_len;
+                iovec.iov_base = copy.address().as_ptr().wrapping_add(sent).cast();
+                *buffer = copy;
+                has_copied = true;
             }
         }
+        has_copied
     }
 
     /// Counts `len` bytes at the end of `bytes` as part of the batch, with the piece before if

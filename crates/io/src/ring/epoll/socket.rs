@@ -114,6 +114,7 @@ impl EpollSocket {
                     self.writable = false;
                     return None;
                 }
+                Err(error) if batch.mend(&error) => {}
                 Err(error) => {
                     result = Err(error);
                     more = false;
@@ -121,7 +122,7 @@ impl EpollSocket {
             }
         }
         let (token, mut batch) = self.send.take()?;
-        batch.end(&result);
+        batch.clear();
         Some(RingEvent::Sent {
             token,
             batch,

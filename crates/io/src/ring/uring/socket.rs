@@ -144,6 +144,7 @@ impl UringSocket {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {
                 return Some(CompletionStep::Again);
             }
+            Err(error) if batch.mend(&error) => return Some(CompletionStep::Again),
             Err(error) => Err(error),
         };
         self.end_send(result).map(CompletionStep::Event)
@@ -152,7 +153,7 @@ impl UringSocket {
     /// The send is over.
     pub(super) fn end_send(&mut self, result: io::Result<()>) -> Option<RingEvent<Received>> {
         let (token, mut batch) = self.send.take()?;
-        batch.end(&result);
+        batch.clear();
         Some(RingEvent::Sent {
             token,
             batch,
