@@ -154,6 +154,29 @@ fn what_a_file_grows_by_is_lent() {
     assert!(recall.is_over());
 }
 
+/// The capacity never gets less, so the map of a core that has slept is found to be an old one.
+#[test]
+fn a_core_that_slept_while_a_file_grew_and_was_cut_takes_the_new_map() {
+    let folder = Folder::in_memory();
+    let (file, mut rig) = sparse(&folder);
+    assert!(is_done(&rig.write(0, 8, 1)));
+    assert!(rig.run_on(1, to_be_sent(0, 8)).is_ok());
+    file.extend(2 * MIB, true).unwrap();
+    assert!(file.refresh().unwrap());
+    later(&mut rig);
+    assert!(is_lent(&mut rig, 0, 8));
+    let mut options = std::fs::File::options();
+    let outside = options.write(true).open(folder.file("disk")).unwrap();
+    outside.set_len(MIB).unwrap();
+    assert!(!file.refresh().unwrap());
+    later(&mut rig);
+    rig.does(unmapping(Extent::new(0, 8)));
+    let Ok(MediumOutcome::Lease(read)) = rig.run_on(1, to_be_sent(0, 8)) else {
+        panic!("no data");
+    };
+    assert!(!read.buffer().is_of_file());
+}
+
 #[test]
 fn what_was_lent_is_waited_for() {
     let folder = Folder::in_memory();

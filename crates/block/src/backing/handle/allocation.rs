@@ -66,6 +66,8 @@ impl BackingHandle {
         let (backing, file) = (Arc::clone(&self.backing), Arc::clone(&self.durable));
         let work: ChunkStep = Arc::new(move |range| {
             let result = backing.unsupported.zero(&file, &range, ways);
+            // A step that has failed may have given back a part, and one that has kept the space
+            // costs a look at each page that is read again.
             backing.forget_pages(&range);
             result
         });
