@@ -3,6 +3,7 @@
 mod list;
 
 use std::io;
+use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use rustix::process::{getpid, getpriority_process, setpriority_process};
@@ -22,8 +23,8 @@ pub fn allowed() -> io::Result<Vec<usize>> {
         .collect())
 }
 
-/// Keeps this thread on one processor, and with it the threads that it starts, until they call
-/// [`unpin`].
+/// Keeps this thread on one processor, and with it the threads that it starts, but for those of
+/// [`spawn_helper`].
 ///
 /// # Errors
 ///
@@ -37,9 +38,25 @@ pub fn pin(cpu: usize) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// Lets this thread run wherever the main thread of the process may, which nothing pins. A thread
-/// that blocks would wait for the processor of the one that has started it, and that may spin.
-pub fn unpin() {
+/// Starts a thread that waits for what a reactor must not wait for. It may run wherever the main
+/// thread of the process may, whichever thread starts it: on the processor of a pinned one it would
+/// wait for that to sleep, and that may spin.
+///
+/// # Errors
+///
+/// When no thread can be started.
+pub fn spawn_helper<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    Builder::new().name(name.to_owned()).spawn(|| {
+        unpin();
+        work()
+    })
+}
+
+/// Lets this thread run wherever the main thread of the process may, which nothing pins.
+fn unpin() {
     // A thread that stays where it is does its work all the same.
     if let Ok(set) = sched_getaffinity(Some(getpid())) {
         let _ = sched_setaffinity(None, &set);

@@ -49,21 +49,22 @@ fn a_thread_gives_way_once_and_so_does_what_it_starts() {
 }
 
 #[test]
-fn a_thread_stays_on_its_processor_and_what_it_starts_need_not() {
+fn a_thread_stays_on_its_processor_and_its_helpers_need_not() {
     let everywhere = allowed().unwrap();
     for cpu in everywhere.clone() {
         let found = std::thread::spawn(move || {
             pin(cpu).unwrap();
-            let child = std::thread::spawn(|| {
-                let inherited = allowed().unwrap();
-                unpin();
-                (inherited, allowed().unwrap())
+            let child = std::thread::spawn(|| allowed().unwrap());
+            let helper = spawn_helper("helper", || {
+                let name = std::thread::current().name().map(str::to_owned);
+                (name.unwrap(), allowed().unwrap())
             });
-            (allowed().unwrap(), child.join().unwrap())
+            let helper = helper.unwrap().join().unwrap();
+            (allowed().unwrap(), child.join().unwrap(), helper)
         });
         let here = vec![cpu];
-        let expected = (here.clone(), (here, everywhere.clone()));
-        assert_eq!(found.join().unwrap(), expected);
+        let helper = ("helper".to_owned(), everywhere.clone());
+        assert_eq!(found.join().unwrap(), (here.clone(), here, helper));
     }
 }
 

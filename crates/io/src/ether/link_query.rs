@@ -4,7 +4,6 @@
 use std::io;
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 
 use super::link::{self, Interface};
 use crate::cpu;
@@ -75,9 +74,7 @@ impl LinkQuery {
     fn start(&self) -> io::Result<Arc<LinkReply>> {
         let (name, look, answer) = (self.name.clone(), self.look, Arc::<LinkReply>::default());
         let left = Arc::clone(&answer);
-        let thread = thread::Builder::new().name("link".to_owned());
-        thread.spawn(move || {
-            cpu::unpin();
+        cpu::spawn_helper("link", move || {
             let told = look(&name);
             *left.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
         })?;

@@ -29,6 +29,7 @@ use super::granules::GROUP;
 use super::limit::NoSpace;
 use super::mapping::Mapping;
 use super::region::Region;
+use crate::cpu;
 
 /// How long a group rests at the least.
 const REST: Duration = Duration::from_secs(1);
@@ -70,8 +71,7 @@ impl Replacer {
         let _regions = self.shared.lock();
         if self.shared.thread.get().is_none() {
             let shared = Arc::clone(&self.shared);
-            let builder = thread::Builder::new().name("lunar-pages".into());
-            if let Ok(started) = builder.spawn(move || shared.work()) {
+            if let Ok(started) = cpu::spawn_helper("lunar-pages", move || shared.work()) {
                 let _ = self.shared.thread.set(started.thread().clone());
             }
         }

@@ -132,8 +132,7 @@ impl Blocking {
 
     fn spawn(&self) -> io::Result<JoinHandle<()>> {
         let shared = Arc::clone(&self.shared);
-        let builder = std::thread::Builder::new().name("lunar-file".into());
-        builder.spawn(move || shared.work())
+        cpu::spawn_helper("lunar-file", move || shared.work())
     }
 }
 
@@ -158,7 +157,6 @@ impl BlockingShared {
     }
 
     fn work(&self) {
-        cpu::unpin();
         let mut ended = None;
         while let Some((number, job)) = self.next(ended) {
             let lane = job.lane();

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
+use ::io::cpu;
 use ::io::ether::dcb::{self, DcbApp, DcbError, DcbPfc, DcbUse, InterfaceDcb};
 use ::io::ether::{PRIORITY, Place};
 use fc::wire::ethernet;
@@ -47,9 +48,8 @@ impl DcbGate {
         let owner = GateOwner::default();
         let (poller, listener) = (Arc::clone(&owner.0), Arc::clone(&owner.0));
         let name = interface.clone();
-        let thread = || thread::Builder::new().name("dcb".to_owned());
-        thread().spawn(move || poller.poll(&name, read))?;
-        thread().spawn(move || listener.listen(&interface))?;
+        cpu::spawn_helper("dcb", move || poller.poll(&name, read))?;
+        cpu::spawn_helper("dcb", move || listener.listen(&interface))?;
         Ok(Self(Arc::new(owner)))
     }
 }

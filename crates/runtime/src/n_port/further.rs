@@ -11,9 +11,10 @@ mod tests;
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use ::io::cpu;
 use fc::initiator::{FcpInitiator, FcpInitiatorConfig};
 use fc::remote::Partners;
 use fc::wire::names::Wwn;
@@ -94,8 +95,7 @@ impl EnodeThread {
         stopped.set_nonblocking(true)?;
         site.ether.wait_for(&stopped)?;
         let place = site.place.clone();
-        let thread = thread::Builder::new().name("enode".to_owned());
-        let thread = thread.spawn(move || {
+        let thread = cpu::spawn_helper("enode", move || {
             if let Err(cause) = stay(site, stopped) {
                 tracing::error!("{place}: the ENode of a further port ends: {cause}");
             }

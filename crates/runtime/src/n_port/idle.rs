@@ -15,6 +15,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ::io::cpu;
 use ::io::ether::Place;
 use ::io::ether::dcb::DcbUse;
 use ::io::ring::{AnyRing, Ring, RingKind, SocketRing, Token};
@@ -131,8 +132,7 @@ impl IdlePorts {
 
     fn end_later(&self) -> io::Result<()> {
         let (shared, fresh) = (Arc::downgrade(&self.0), self.0.fresh);
-        let thread = thread::Builder::new().name("idle port".to_owned());
-        thread.spawn(move || {
+        cpu::spawn_helper("idle port", move || {
             thread::sleep(fresh);
             end_stale(&shared);
         })?;
