@@ -453,13 +453,14 @@ impl super::ControlCore {
     /// A unit comes: it has an owner from now on.
     fn admit_unit(&mut self, new: NewUnit) -> Arrival {
         self.arriving.push(new.id);
+        let unit = ControlUnit::new(new, self.placement.cores());
         let arrival = Arrival {
-            id: new.id,
-            state: Arc::new(new.state.clone()),
-            volume: Arc::clone(&new.volume),
-            name: new.name.clone(),
+            id: unit.id,
+            state: Arc::clone(unit.owner.state()),
+            volume: Arc::clone(&unit.volume),
+            name: unit.name.clone(),
         };
-        self.insert_unit(ControlUnit::new(new, self.placement.cores()));
+        self.insert_unit(unit);
         arrival
     }
 }

@@ -139,17 +139,16 @@ impl<L: Lease> DeviceServer<L> {
     }
 
     pub(super) fn is_locked(&self, unit: UnitId, extent: Extent) -> bool {
-        let locks = &self.state(unit).locks;
-        locks.iter().any(|lock| lock.extent.overlaps(extent))
+        self.units[unit.index()].has_locked(|lock| lock.overlaps(extent))
     }
 
     /// Whether all that goes to the unit's medium waits: for another volume, or until the core
     /// knows what is locked.
     fn is_held_back(&self, slot: TaskSlot) -> bool {
         let task = &self.tasks[slot as usize];
-        let locks = &self.state(task.unit).locks;
+        let unit = &self.units[task.unit.index()];
         !matches!(task.row.handler, Handler::Query(_))
-            && locks.iter().any(|lock| lock.extent == Extent::ALL)
+            && unit.has_locked(|lock| lock == Extent::ALL)
     }
 
     /// Has a task wait until locks of a unit go.

@@ -176,8 +176,8 @@ impl<L: Lease> DeviceServer<L> {
         let TaskJob::Stream(stream) = &task.job else {
             return self.begin(slot);
         };
-        let mut locks = self.state(unit).locks.iter();
-        if task.operations == 0 && locks.any(|lock| stream.has_before_it(lock.extent)) {
+        let known = &self.units[unit.index()];
+        if task.operations == 0 && known.has_locked(|lock| stream.has_before_it(lock)) {
             return self.block(slot, unit);
         }
         self.tasks[slot as usize].phase = TaskPhase::Running;

@@ -26,7 +26,7 @@ pub(super) struct UnitSlot {
     pub(super) blocked: u32,
     /// What was lent for reading and has not come back, so often: no lock is acknowledged.
     pub(super) recalls: u32,
-    /// Whether the core is told of locks.
+    /// Whether the core is told of locks, of which the state lacks some otherwise.
     pub(super) subscription: LockSubscription,
 }
 
@@ -42,16 +42,14 @@ pub(super) struct PendingPublication {
 
 impl UnitSlot {
     pub(super) fn new(id: UnitId, state: Arc<UnitState>) -> Self {
-        let mut new = Self {
+        Self {
             id,
             state,
             pending: Vec::new(),
             blocked: 0,
             recalls: 0,
             subscription: LockSubscription::default(),
-        };
-        new.withhold_all();
-        new
+        }
     }
 }
 
@@ -130,9 +128,6 @@ impl<L: Lease> DeviceServer<L> {
                     .any(|effect| matches!(effect, Effect::Abort(_))),
                 locks: locks.collect(),
             });
-        }
-        if !slot.subscription.is_active() {
-            slot.withhold_all();
         }
         self.progressed = true;
         if slot.state.shared != before.shared {

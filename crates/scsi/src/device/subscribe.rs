@@ -1,8 +1,9 @@
 //! Whether this core is told of the locks of a unit: while it has a nexus or a task there.
 //!
-//! Without a subscription the core takes all blocks for locked, by a lock that stands in its own
-//! copy of the state alone: so the check that each command passes is the same either way. The first
-//! task that it blocks subscribes. `owner/locks.rs` has the sequence and its races.
+//! Without a subscription the core takes all blocks for locked: [`UnitSlot::has_locked`] then
+//! has [`Extent::ALL`] beside the locks of the state, which all cores share. So the check that each
+//! command passes is the same either way. The first task that it blocks subscribes.
+//! `owner/locks.rs` has the sequence and its races.
 //!
 //! | event | none | requested | active |
 //! |---|---|---|---|
@@ -13,8 +14,6 @@
 //! Whether the unit is still used is looked at when something is published, and at no other time: a
 //! nexus that goes has nothing to do for it, and a unit without locks costs nothing.
 
-use std::sync::Arc;
-
 use super::DeviceServer;
 use super::ask::RequestOrigin;
 use super::publish::UnitSlot;
@@ -22,7 +21,7 @@ use super::tasks::TaskSlot;
 use crate::medium::{Extent, Lease};
 use crate::nexus::NexusId;
 use crate::owner::UnitChange;
-use crate::unit::{BlockLock, CoreId, UnitId};
+use crate::unit::UnitId;
 
 /// The state of this core's subscription to the locks of a unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,16 +41,12 @@ impl LockSubscription {
     }
 }
 
-/// Locks all blocks, on this core alone. No core has this number.
-const WITHHELD: BlockLock = BlockLock {
-    extent: Extent::ALL,
-    holder: (CoreId(u16::MAX), 0),
-};
-
 impl UnitSlot {
-    /// Has all tasks wait that would go to the medium.
-    pub(super) fn withhold_all(&mut self) {
-        Arc::make_mut(&mut self.state).locks.push(WITHHELD);
+    /// Whether this is so of any extent that no task of this core may touch.
+    #[inline]
+    pub(super) fn has_locked(&self, is_so: impl Fn(Extent) -> bool) -> bool {
+        let is_told = self.subscription.is_active();
+        !is_told && is_so(Extent::ALL) || self.state.locks.iter().any(|lock| is_so(lock.extent))
     }
 }
 
@@ -74,8 +69,6 @@ impl<L: Lease> DeviceServer<L> {
             return;
         };
         known.subscription = LockSubscription::Active(NexusId(0), 0);
-        let locks = &mut Arc::make_mut(&mut known.state).locks;
-        locks.retain(|lock| *lock != WITHHELD);
         self.unblock(unit);
     }
 
@@ -100,7 +93,6 @@ impl<L: Lease> DeviceServer<L> {
         }
         if !is_used {
             known.subscription = LockSubscription::None;
-            known.withhold_all();
             self.ask(unit, nexus, RequestOrigin::Nobody, UnitChange::Unsubscribe);
         }
     }

@@ -1,5 +1,7 @@
 //! A core that is not told of locks goes to no medium, and asks for them.
 
+use std::sync::Arc;
+
 use super::rig::{BLOCK, Rig, cdb10, swap_cdb};
 use crate::device::subscribe::LockSubscription;
 use crate::medium::Extent;
@@ -78,6 +80,25 @@ fn what_is_published_before_the_answer_lets_nothing_go_on() {
     assert_eq!(rig.status(tag), Status::Good);
 }
 
+/// A state may have thousands of registrations, and is published to every core.
+#[test]
+fn no_core_copies_the_state() {
+    let mut rig = Rig::new();
+    let is_shared = |rig: &Rig| {
+        let unit = rig.server.unit(UNIT).expect("a unit");
+        Arc::ptr_eq(&unit.state, rig.owners[0].state())
+    };
+    rig.change(UNIT, OTHERS, UnitChange::Reset);
+    assert!(!has_subscribed(&rig) && is_shared(&rig));
+    let attention = read(&mut rig);
+    assert_eq!(rig.status(attention), Status::CheckCondition);
+    let tag = read(&mut rig);
+    assert_eq!(rig.status(tag), Status::Good);
+    assert!(has_subscribed(&rig) && is_shared(&rig));
+    rig.change(UNIT, OTHERS, LOCK);
+    assert!(is_shared(&rig));
+}
+
 #[test]
 fn a_command_that_comes_while_others_hold_a_lock_waits_for_that() {
     let mut rig = Rig::new();
@@ -110,7 +131,7 @@ fn a_core_without_a_nexus_is_told_of_one_more_lock() {
     assert_eq!(mail(&rig), ["unsubscribe", "acknowledge"]);
     // What is on its way yet is acknowledged, and that is all.
     rig.mail.clear();
-    std::sync::Arc::make_mut(&mut publication.state).version += 1;
+    Arc::make_mut(&mut publication.state).version += 1;
     rig.server.publish(UNIT, publication);
     rig.run();
     assert_eq!(mail(&rig), ["acknowledge"]);
