@@ -37,6 +37,8 @@ pub struct Worker {
     done: VecDeque<WorkerResult>,
     /// How many operations have ended.
     completed: u64,
+    /// When memory that is idle is looked at.
+    trim_at: Option<Now>,
 }
 
 /// What became of an operation.
@@ -52,6 +54,9 @@ pub struct WorkerResult {
 
 /// How long sessions have to end when a worker leaves.
 const LEAVE: Duration = Duration::from_secs(2);
+
+/// How long idle memory is kept, at the least; twice that at the most.
+const TRIM_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A deadline in the past is looked at again after this long, so that none can spin.
 const SHORTEST: Duration = Duration::from_millis(1);
@@ -78,6 +83,7 @@ impl Worker {
             results: Vec::new(),
             done: VecDeque::new(),
             completed: 0,
+            trim_at: None,
         })
     }
 
@@ -139,7 +145,8 @@ impl Worker {
         while let Some(volume) = self.volumes.next_soon() {
             self.act(now, volume, |handle, cx| handle.resume(cx));
         }
-        let deadline = self.volumes.next_deadline();
+        let deadlines = [self.volumes.next_deadline(), self.trim_later(now)];
+        let deadline = deadlines.into_iter().flatten().min();
         let deadline = deadline.map(|at| at.saturating_sub(now).max(SHORTEST));
         let mut patience = limit.into_iter().chain(deadline).min();
         if !self.done.is_empty() {
@@ -148,7 +155,25 @@ impl Worker {
         while !self.wait_once(patience)? {}
         let now = self.now();
         self.expire(now);
+        self.trim(now);
         Ok(())
+    }
+
+    /// When idle memory is to be looked at. Where there is none, nothing wakes the thread for it.
+    fn trim_later(&mut self, now: Now) -> Option<Now> {
+        let has_idle = self.pool.resident() > self.pool.in_use() || self.ring.has_idle();
+        if self.trim_at.is_none() && has_idle {
+            self.trim_at = Some(now + TRIM_INTERVAL);
+        }
+        self.trim_at
+    }
+
+    /// Gives back what was not needed since the last time, when it is time for that.
+    fn trim(&mut self, now: Now) {
+        if self.trim_at.take_if(|at| *at <= now).is_some() {
+            self.pool.trim();
+            self.ring.trim();
+        }
     }
 
     /// Waits while spinning pays, or for `patience`; returns whether that is it.

@@ -10,7 +10,7 @@ use block::ram::Ram;
 use block::volume::Volume;
 use scsi::medium::{Extent, Lease as _, MediumOp, MediumOutcome, MediumResult, ReadMemory};
 
-use super::{Worker, WorkerResult};
+use super::{TRIM_INTERVAL, Worker, WorkerResult};
 
 const BLOCK: u32 = 512;
 
@@ -74,4 +74,24 @@ fn what_takes_time_is_waited_for() {
     }
     let order = [next(&mut worker).volume, next(&mut worker).volume];
     assert_eq!(order, [1, 0]);
+}
+
+#[test]
+fn an_idle_worker_gives_memory_back_and_is_woken_for_it_no_more() {
+    let mut worker = Worker::new(&[ram()], RingKind::Auto, 1 << 20).unwrap();
+    let held = worker.buffer(4096).unwrap();
+    drop(worker.buffer(256 << 10));
+    let resident = worker.pool.resident();
+    assert!(resident > worker.pool.in_use());
+    for _ in 0..4 {
+        worker.wait(Some(Duration::ZERO)).unwrap();
+        // As if so much time had passed.
+        worker.start = worker.start.checked_sub(TRIM_INTERVAL).unwrap();
+    }
+    assert_eq!(worker.pool.resident(), worker.pool.in_use());
+    assert!(worker.pool.in_use() > 0, "one is in use");
+    assert_eq!(worker.trim_at, None);
+    drop(held);
+    worker.wait(Some(Duration::ZERO)).unwrap();
+    assert!(worker.trim_at.is_some(), "it is idle now");
 }
