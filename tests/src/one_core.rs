@@ -58,7 +58,7 @@ pub fn serving<R: Ring>(
         TargetViews::iscsi(TARGET, &[PortalGroup::everywhere()], &luns, &[]),
     );
     let views = Arc::new(views);
-    let post = Mailboxes::new(vec![ring.waker()]).counter(CoreId(0));
+    let post = Mailboxes::new(vec![ring.waker()]).for_core(CoreId(0));
     Ok(Core::new(CoreParts {
         id: CoreId(0),
         ring,

@@ -173,32 +173,32 @@ impl Mailboxes {
         mailbox.waker.wake();
     }
 
-    /// The way of one core to the others.
+    /// One core's mailbox, and its way to those of the others.
     #[must_use]
-    pub fn counter(&self, core: CoreId) -> CoreMailbox {
+    pub fn for_core(&self, core: CoreId) -> CoreMailbox {
         CoreMailbox {
-            office: self.clone(),
+            mailboxes: self.clone(),
             core,
             arrived: Vec::new(),
         }
     }
 }
 
-/// One core's counter at the post office.
+/// One core's mailbox, and its way to those of the others.
 pub struct CoreMailbox {
-    office: Mailboxes,
+    mailboxes: Mailboxes,
     core: CoreId,
     arrived: Vec<CoreMessage>,
 }
 
 impl Mailer for CoreMailbox {
     fn send(&mut self, to: CoreId, message: CoreMessage) {
-        self.office.send(to, message);
+        self.mailboxes.send(to, message);
     }
 
     fn receive(&mut self) -> Option<CoreMessage> {
         if self.arrived.is_empty() {
-            let mailbox = &self.office.boxes[usize::from(self.core.0)];
+            let mailbox = &self.mailboxes.boxes[usize::from(self.core.0)];
             let mut messages = mailbox
                 .messages
                 .lock()
@@ -210,6 +210,6 @@ impl Mailer for CoreMailbox {
     }
 
     fn cores(&self) -> u16 {
-        self.office.boxes.len() as u16
+        self.mailboxes.boxes.len() as u16
     }
 }

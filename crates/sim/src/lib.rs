@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod disk;
-mod post;
+mod mailboxes;
 mod ring;
 mod rng;
 mod target;
@@ -33,7 +33,7 @@ use engine::change::Change;
 use engine::core::{Census, Core, CoreParts};
 use engine::flushes::FinalFlushes;
 use engine::mailbox::{CoreMessage, SessionInfo};
-use post::{SimMailbox, SimMailboxes};
+use mailboxes::{SimMailbox, SimMailboxes};
 use ring::{Kernel, PendingEvent};
 pub use rng::Rng;
 use runtime::journal::Journal;
@@ -51,7 +51,7 @@ pub struct World {
     cores: Vec<Core<Kernel, SimMailbox>>,
     kernels: Vec<Kernel>,
     pools: Vec<Pool>,
-    office: SimMailboxes,
+    mailboxes: SimMailboxes,
     flushes: Arc<FinalFlushes>,
     /// Processes that use the target, whose kernels follow those of the cores.
     users: Vec<SimUser>,
@@ -121,7 +121,7 @@ impl World {
     /// # Errors
     /// When descriptors cannot be had, or address space for buffers.
     pub fn new(setup: &WorldConfig) -> io::Result<Self> {
-        let office = SimMailboxes::new(setup.cores);
+        let mailboxes = SimMailboxes::new(setup.cores);
         let kernels: Vec<Kernel> = (0..setup.cores).map(|_| Kernel::default()).collect();
         let pools = (0..setup.cores).map(|_| Pool::new(setup.pool_bytes));
         let pools: Vec<Pool> = pools.collect::<io::Result<_>>()?;
@@ -140,7 +140,7 @@ impl World {
             Core::new(CoreParts {
                 id: CoreId(id),
                 ring: kernel.clone(),
-                post: office.counter(CoreId(id)),
+                post: mailboxes.for_core(CoreId(id)),
                 units: units.clone(),
                 volumes,
                 context,
@@ -161,7 +161,7 @@ impl World {
             cores,
             kernels,
             pools,
-            office,
+            mailboxes,
             flushes,
             users: Vec::new(),
         })
@@ -176,7 +176,7 @@ impl World {
         let users = self.kernels.split_off(self.cores.len());
         let new = Self::new(setup)?;
         (self.cores, self.kernels, self.pools) = (new.cores, new.kernels, new.pools);
-        (self.office, self.flushes) = (new.office, new.flushes);
+        (self.mailboxes, self.flushes) = (new.mailboxes, new.flushes);
         self.kernels.extend(users);
         wire::close_dropped();
         Ok(())
@@ -251,7 +251,7 @@ impl World {
     fn take_place(&mut self, choice: EventChoice) {
         let core = match choice {
             EventChoice::Mail(pair) => {
-                self.office.arrive(pair);
+                self.mailboxes.arrive(pair);
                 let core = usize::from(pair.1.0);
                 self.kernels[core].wake();
                 core
@@ -271,7 +271,7 @@ impl World {
 
     fn choices(&self) -> Vec<EventChoice> {
         let mut choices: Vec<EventChoice> = self
-            .office
+            .mailboxes
             .pending()
             .into_iter()
             .map(EventChoice::Mail)
@@ -412,7 +412,7 @@ impl World {
     /// Messages that cores have sent each other so far.
     #[must_use]
     pub fn mailed(&self) -> u64 {
-        self.office.sent()
+        self.mailboxes.sent()
     }
 
     /// Ends a session; it is told when that has ended.
@@ -424,7 +424,7 @@ impl World {
 
     /// Tells core 0 something from outside.
     fn order(&mut self, message: CoreMessage) {
-        self.office.order(CoreId(0), message);
+        self.mailboxes.order(CoreId(0), message);
         self.kernels[0].wake();
         self.turn(0);
     }
@@ -432,7 +432,7 @@ impl World {
     /// Tells every core to stop.
     pub fn stop(&mut self) {
         for core in 0..self.cores.len() {
-            self.office.order(CoreId(core as u16), CoreMessage::Stop);
+            self.mailboxes.order(CoreId(core as u16), CoreMessage::Stop);
             self.kernels[core].wake();
             self.turn(core);
         }

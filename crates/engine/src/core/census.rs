@@ -47,7 +47,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             census.logins = control.logins.len() + control.device_logins.len();
             census.waiting = control.waiting.len();
             census.sessions = control.registry.len();
-            census.places = control.placement.sessions();
+            census.places = control.balancer.sessions();
             census.is_changing = !control.changes.is_idle();
             census.busy_owners = control.units().filter(|unit| !unit.owner.is_idle()).count();
         }

@@ -453,7 +453,7 @@ impl super::ControlCore {
     /// A unit comes: it has an owner from now on.
     fn admit_unit(&mut self, new: NewUnit) -> Arrival {
         self.arriving.push(new.id);
-        let unit = ControlUnit::new(new, self.placement.cores());
+        let unit = ControlUnit::new(new, self.balancer.cores());
         let arrival = Arrival {
             id: unit.id,
             state: Arc::clone(unit.owner.state()),

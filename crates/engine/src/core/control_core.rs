@@ -23,7 +23,7 @@ use super::event_key::SlotKey;
 use super::iwarp::IwarpOffer;
 use super::logins::Logins;
 use super::nexus_table::DepartedInitiators;
-use super::placement::Placement;
+use super::session_balancer::SessionBalancer;
 use super::units::Store;
 use super::volumes::VolumeWatch;
 use crate::change::NewUnit;
@@ -82,7 +82,7 @@ pub struct ControlCore {
     pub(super) registry: Registry,
     pub(super) ports: DepartedInitiators<SessionIdentity>,
     /// On which core each session lives.
-    pub(super) placement: Placement,
+    pub(super) balancer: SessionBalancer,
     /// Where the packets of a connection come in.
     pub(super) near_core: NearCore,
     /// Logins that wait for the session with that TSIH to end.
@@ -161,7 +161,7 @@ impl ControlCore {
             locks: Vec::new(),
             sessions: BTreeMap::new(),
             dropping: Vec::new(),
-            placement: Placement::new(parts.cores),
+            balancer: SessionBalancer::new(parts.cores),
             near_core: parts.near_core,
             waiting: Vec::new(),
             logins: Logins::default(),

@@ -184,7 +184,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         }
         match control.registry.decide(&wish) {
             AdmissionDecision::Admit(tsih) => {
-                control.placement.assign(tsih, login.near());
+                control.balancer.assign(tsih, login.near());
                 login.login.admit(tsih);
                 self.sweep_later(now);
             }
@@ -205,7 +205,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             return self.end_session(tsih);
         }
         let control = self.control.as_ref();
-        if let Some(core) = control.and_then(|control| control.placement.core_of(tsih)) {
+        if let Some(core) = control.and_then(|control| control.balancer.core_of(tsih)) {
             self.post(core, CoreMessage::End(tsih));
         }
     }
@@ -216,7 +216,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             return;
         };
         control.registry.ended(tsih);
-        control.placement.leave(tsih);
+        control.balancer.leave(tsih);
         control.tell_dropped(tsih);
         let waiting = std::mem::take(&mut control.waiting);
         let (ready, waiting): (Vec<_>, Vec<_>) =
@@ -294,7 +294,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
         // A discovery session, even one that names the target, has no nexus to tell anything to.
         let port = control.registry.identity(tsih).filter(|_| nexus.is_some());
         let heard = control.ports.come_back(port);
-        let core = control.placement.core_of(tsih).unwrap_or(CoreId(0));
+        let core = control.balancer.core_of(tsih).unwrap_or(CoreId(0));
         let info = SessionInfo::of(session, device, core, now);
         control.sessions.insert(tsih, info);
         let Some(login) = login.rest() else {

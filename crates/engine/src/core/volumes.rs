@@ -132,7 +132,7 @@ impl VolumeWatch {
 }
 
 /// No core's device server numbers its requests up to this, so no request waits for the answer.
-const NOBODYS: u64 = u64::MAX;
+const NOT_AWAITED: u64 = u64::MAX;
 
 impl<R: Ring, P: Mailer> Core<R, P> {
     /// Begins to look after volumes that can grow, if there are any.
@@ -218,7 +218,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             let change = UnitChange::Medium(seen.volume.traits());
             let request = OwnerRequest {
                 core: self.id,
-                id: NOBODYS,
+                id: NOT_AWAITED,
                 nexus: None,
                 change,
             };

@@ -88,7 +88,7 @@ impl Common {
 /// A core's thread that has its ring and waits for the way to the others.
 struct StartedCore {
     waker: Waker,
-    office: Sender<Mailboxes>,
+    mailboxes: Sender<Mailboxes>,
     thread: CoreThread,
 }
 
@@ -96,7 +96,7 @@ struct StartedCore {
 pub(super) type CoreThread = JoinHandle<io::Result<()>>;
 
 /// Starts this many cores. A ring belongs to the thread that made it, so each thread makes its own,
-/// tells how it is woken, and begins when the post office knows all.
+/// tells how it is woken, and begins when there are mailboxes for all.
 pub(super) fn start(
     count: u16,
     common: &Common,
@@ -109,13 +109,13 @@ pub(super) fn start(
         spawn(notifier, common.clone(), control.take())
     });
     let waiting = waiting.collect::<io::Result<Vec<_>>>()?;
-    let office = Mailboxes::new(waiting.iter().map(|core| core.waker.clone()).collect());
+    let mailboxes = Mailboxes::new(waiting.iter().map(|core| core.waker.clone()).collect());
     let mut threads = Vec::new();
     for core in waiting {
-        let _ = core.office.send(office.clone());
+        let _ = core.mailboxes.send(mailboxes.clone());
         threads.push(core.thread);
     }
-    Ok((office, threads))
+    Ok((mailboxes, threads))
 }
 
 /// Tells, when it is dropped, that a core ends, however it does.
@@ -134,17 +134,17 @@ fn spawn(
 ) -> io::Result<StartedCore> {
     let core = notifier.1;
     let (tell_waker, waker) = mpsc::channel();
-    let (office, take_office) = mpsc::channel();
+    let (mailboxes, take_mailboxes) = mpsc::channel();
     let thread = std::thread::Builder::new()
         .name(format!("lunar-{}", core.0))
         .spawn(move || {
             let _notifier = notifier;
-            run(core, &common, control, &tell_waker, &take_office)
+            run(core, &common, control, &tell_waker, &take_mailboxes)
         })?;
     match waker.recv() {
         Ok(waker) => Ok(StartedCore {
             waker,
-            office,
+            mailboxes,
             thread,
         }),
         Err(_) => Err(failure(thread)),
@@ -163,7 +163,7 @@ fn run(
     common: &Common,
     control: Option<Box<ControlCore>>,
     tell_waker: &Sender<Waker>,
-    office: &Receiver<Mailboxes>,
+    mailboxes: &Receiver<Mailboxes>,
 ) -> io::Result<()> {
     // Before its memory is taken, so that this lies in the node of its CPU.
     pin(id, common.pin.as_ref())?;
@@ -178,10 +178,10 @@ fn run(
     }
     let context = CoreContext::new(Pool::new(common.pool)?);
     let _ = tell_waker.send(ring.waker());
-    let Ok(office) = office.recv() else {
+    let Ok(mailboxes) = mailboxes.recv() else {
         return Ok(());
     };
-    let post = office.counter(id);
+    let post = mailboxes.for_core(id);
     let core = Core::new(CoreParts {
         id,
         ring,

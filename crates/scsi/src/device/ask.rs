@@ -14,7 +14,7 @@ use crate::unit::UnitId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RequestOrigin {
     /// No task waits for the answer.
-    Nobody,
+    NotAwaited,
     /// A task.
     Task(TaskSlot),
     /// The task management function of this nexus with this number.
@@ -105,7 +105,7 @@ impl<L: Lease> DeviceServer<L> {
             }
             Some(RequestOrigin::Loss(nexus)) => self.loss_answered(nexus),
             Some(RequestOrigin::Subscription(unit)) => self.subscribed(unit),
-            Some(RequestOrigin::Nobody) | None => {}
+            Some(RequestOrigin::NotAwaited) | None => {}
         }
     }
 }

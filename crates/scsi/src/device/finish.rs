@@ -175,7 +175,7 @@ impl<L: Lease> DeviceServer<L> {
             self.ask(
                 task.unit,
                 task.nexus,
-                RequestOrigin::Nobody,
+                RequestOrigin::NotAwaited,
                 UnitChange::Unlock(lock),
             );
         }

@@ -209,7 +209,7 @@ impl<L: Lease> DeviceServer<L> {
         if progress >> PROGRESS_STEP != long.told >> PROGRESS_STEP {
             long.told = progress;
             let change = UnitChange::Operation(LongOperationStep::Progress(progress));
-            self.ask(unit, nexus, RequestOrigin::Nobody, change);
+            self.ask(unit, nexus, RequestOrigin::NotAwaited, change);
         }
     }
 
@@ -227,7 +227,7 @@ impl<L: Lease> DeviceServer<L> {
         self.ask(
             task.unit,
             task.nexus,
-            RequestOrigin::Nobody,
+            RequestOrigin::NotAwaited,
             UnitChange::Operation(step),
         );
     }

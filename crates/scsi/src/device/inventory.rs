@@ -139,7 +139,7 @@ impl<L: Lease> DeviceServer<L> {
             lost.iter().for_each(|at| nexus.unmap(*at));
         }
         for unit in unseen {
-            self.ask(unit, id, RequestOrigin::Nobody, UnitChange::NexusLoss);
+            self.ask(unit, id, RequestOrigin::NotAwaited, UnitChange::NexusLoss);
         }
     }
 

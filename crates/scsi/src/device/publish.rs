@@ -167,7 +167,7 @@ impl<L: Lease> DeviceServer<L> {
                 nexus: Some(nexus),
                 ..PublicationOrigin::default()
             },
-            Some(RequestOrigin::Nobody | RequestOrigin::Subscription(_)) | None => {
+            Some(RequestOrigin::NotAwaited | RequestOrigin::Subscription(_)) | None => {
                 PublicationOrigin::default()
             }
         }
@@ -303,7 +303,12 @@ impl<L: Lease> DeviceServer<L> {
             && task.ask == task.lock
             && let Some(lock) = task.lock.take()
         {
-            self.ask(unit, nexus, RequestOrigin::Nobody, UnitChange::Unlock(lock));
+            self.ask(
+                unit,
+                nexus,
+                RequestOrigin::NotAwaited,
+                UnitChange::Unlock(lock),
+            );
         }
     }
 

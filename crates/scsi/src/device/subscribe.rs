@@ -93,7 +93,12 @@ impl<L: Lease> DeviceServer<L> {
         }
         if !is_used {
             known.subscription = LockSubscription::None;
-            self.ask(unit, nexus, RequestOrigin::Nobody, UnitChange::Unsubscribe);
+            self.ask(
+                unit,
+                nexus,
+                RequestOrigin::NotAwaited,
+                UnitChange::Unsubscribe,
+            );
         }
     }
 

@@ -15,19 +15,19 @@ use scsi::unit::CoreId;
 /// would have elsewhere: 5 of 6. What being near saves has not been measured on hardware.
 const NEAR: (u32, u32) = (5, 6);
 
-/// The sessions of all cores.
-pub(super) struct Placement {
+/// Spreads the sessions over the cores.
+pub(super) struct SessionBalancer {
     /// Sessions on each core.
     loads: Vec<u32>,
     /// On which core each session lives.
-    places: BTreeMap<u16, CoreId>,
+    cores_by_tsih: BTreeMap<u16, CoreId>,
 }
 
-impl Placement {
+impl SessionBalancer {
     pub(super) fn new(cores: u16) -> Self {
         Self {
             loads: vec![0; usize::from(cores)],
-            places: BTreeMap::new(),
+            cores_by_tsih: BTreeMap::new(),
         }
     }
 
@@ -36,11 +36,11 @@ impl Placement {
     }
 
     pub(super) fn sessions(&self) -> usize {
-        self.places.len()
+        self.cores_by_tsih.len()
     }
 
     pub(super) fn core_of(&self, tsih: u16) -> Option<CoreId> {
-        self.places.get(&tsih).copied()
+        self.cores_by_tsih.get(&tsih).copied()
     }
 
     /// Gives a session its core. Its packets come in near `near`, where that is known.
@@ -53,7 +53,7 @@ impl Placement {
         let core = near.filter(|near| self.is_near_enough(*near, least));
         let core = core.unwrap_or(least);
         self.loads[core] += 1;
-        self.places.insert(tsih, CoreId(core as u16));
+        self.cores_by_tsih.insert(tsih, CoreId(core as u16));
     }
 
     /// Whether a session has enough of this core, compared with the one that has the fewest.
@@ -66,7 +66,7 @@ impl Placement {
     }
 
     pub(super) fn leave(&mut self, tsih: u16) {
-        if let Some(core) = self.places.remove(&tsih) {
+        if let Some(core) = self.cores_by_tsih.remove(&tsih) {
             self.loads[usize::from(core.0)] -= 1;
         }
     }

@@ -72,27 +72,27 @@ impl SimMailboxes {
             .push_back(message);
     }
 
-    /// One core's counter.
+    /// One core's mailbox, and its way to those of the others.
     #[must_use]
-    pub(super) fn counter(&self, core: CoreId) -> SimMailbox {
+    pub(super) fn for_core(&self, core: CoreId) -> SimMailbox {
         SimMailbox {
-            office: self.clone(),
+            mailboxes: self.clone(),
             core,
         }
     }
 }
 
-/// One core's counter at a simulated post office.
+/// One core's mailbox, and its way to those of the others.
 pub(super) struct SimMailbox {
-    office: SimMailboxes,
+    mailboxes: SimMailboxes,
     core: CoreId,
 }
 
 impl Mailer for SimMailbox {
     fn send(&mut self, to: CoreId, message: CoreMessage) {
-        let sent = &self.office.sent;
+        let sent = &self.mailboxes.sent;
         sent.set(sent.get() + u64::from(to != self.core));
-        let mut in_flight = self.office.in_flight.borrow_mut();
+        let mut in_flight = self.mailboxes.in_flight.borrow_mut();
         in_flight
             .entry((self.core, to))
             .or_default()
@@ -100,7 +100,7 @@ impl Mailer for SimMailbox {
     }
 
     fn receive(&mut self) -> Option<CoreMessage> {
-        self.office
+        self.mailboxes
             .arrived
             .borrow_mut()
             .get_mut(&self.core)?
@@ -108,6 +108,6 @@ impl Mailer for SimMailbox {
     }
 
     fn cores(&self) -> u16 {
-        self.office.cores
+        self.mailboxes.cores
     }
 }

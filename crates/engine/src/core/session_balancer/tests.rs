@@ -1,34 +1,34 @@
 use super::*;
 
 /// Packets of sessions 0, 1, 2 ... come in near these cores.
-fn placed(cores: u16, near: impl IntoIterator<Item = Option<u16>>) -> Placement {
-    let mut placement = Placement::new(cores);
+fn placed(cores: u16, near: impl IntoIterator<Item = Option<u16>>) -> SessionBalancer {
+    let mut balancer = SessionBalancer::new(cores);
     for (tsih, near) in (0..).zip(near) {
-        placement.assign(tsih, near.map(CoreId));
+        balancer.assign(tsih, near.map(CoreId));
     }
-    placement
+    balancer
 }
 
-fn core_of(placement: &Placement, tsih: u16) -> u16 {
-    placement.core_of(tsih).unwrap().0
+fn core_of(balancer: &SessionBalancer, tsih: u16) -> u16 {
+    balancer.core_of(tsih).unwrap().0
 }
 
 #[test]
 fn without_a_cpu_the_core_with_the_fewest_sessions_has_the_next_one() {
-    let mut placement = placed(3, [None; 5]);
-    assert_eq!(placement.loads, [2, 2, 1]);
-    placement.leave(1);
-    placement.leave(4);
-    placement.assign(9, None);
-    assert_eq!(core_of(&placement, 9), 1);
+    let mut balancer = placed(3, [None; 5]);
+    assert_eq!(balancer.loads, [2, 2, 1]);
+    balancer.leave(1);
+    balancer.leave(4);
+    balancer.assign(9, None);
+    assert_eq!(core_of(&balancer, 9), 1);
 }
 
 #[test]
 fn a_session_lives_where_its_packets_come_in() {
-    let placement = placed(4, [Some(2), Some(0), Some(3), Some(1)]);
+    let balancer = placed(4, [Some(2), Some(0), Some(3), Some(1)]);
     assert_eq!(
         (0..4)
-            .map(|tsih| core_of(&placement, tsih))
+            .map(|tsih| core_of(&balancer, tsih))
             .collect::<Vec<_>>(),
         [2, 0, 3, 1]
     );
@@ -36,18 +36,18 @@ fn a_session_lives_where_its_packets_come_in() {
 
 #[test]
 fn a_core_that_has_one_while_another_has_none_gets_no_second_one() {
-    let placement = placed(2, [Some(1), Some(1)]);
-    assert_eq!(placement.loads, [1, 1]);
+    let balancer = placed(2, [Some(1), Some(1)]);
+    assert_eq!(balancer.loads, [1, 1]);
 }
 
 #[test]
 fn with_many_sessions_a_fifth_more_is_not_clearly_more() {
-    let mut placement = placed(2, [None; 20]);
-    assert_eq!(placement.loads, [10, 10]);
+    let mut balancer = placed(2, [None; 20]);
+    assert_eq!(balancer.loads, [10, 10]);
     for tsih in 20..40 {
-        placement.assign(tsih, Some(CoreId(1)));
+        balancer.assign(tsih, Some(CoreId(1)));
     }
-    let [one, other] = placement.loads[..] else {
+    let [one, other] = balancer.loads[..] else {
         panic!("two cores");
     };
     assert_eq!(one + other, 40);
@@ -62,25 +62,25 @@ fn a_core_that_is_not_there_is_near_to_nothing() {
 
 #[test]
 fn a_session_that_is_reinstated_by_another_way_moves_there() {
-    let mut placement = placed(2, [Some(0), Some(1)]);
-    placement.leave(0);
-    placement.leave(1);
-    placement.assign(1, Some(CoreId(0)));
-    placement.assign(0, Some(CoreId(1)));
-    assert_eq!([core_of(&placement, 0), core_of(&placement, 1)], [1, 0]);
-    assert_eq!(placement.loads, [1, 1]);
+    let mut balancer = placed(2, [Some(0), Some(1)]);
+    balancer.leave(0);
+    balancer.leave(1);
+    balancer.assign(1, Some(CoreId(0)));
+    balancer.assign(0, Some(CoreId(1)));
+    assert_eq!([core_of(&balancer, 0), core_of(&balancer, 1)], [1, 0]);
+    assert_eq!(balancer.loads, [1, 1]);
 }
 
 /// A card whose only interrupt is at one CPU has all packets come in there.
 #[test]
 fn sessions_that_all_come_in_at_one_cpu_are_spread_all_the_same() {
     for cores in [2, 3, 8, 64] {
-        let placement = placed(cores, std::iter::repeat_n(Some(0), 1000));
-        is_fair(&placement.loads);
-        let most = placement.loads.iter().max();
+        let balancer = placed(cores, std::iter::repeat_n(Some(0), 1000));
+        is_fair(&balancer.loads);
+        let most = balancer.loads.iter().max();
         assert_eq!(
             most,
-            Some(&placement.loads[0]),
+            Some(&balancer.loads[0]),
             "the one near them has the most"
         );
     }
@@ -99,19 +99,19 @@ fn most_sessions_live_where_their_packets_come_in_and_of_many_nearly_all() {
         (8, 512, 90),
         (64, 4096, 85),
     ] {
-        let mut placement = Placement::new(cores);
+        let mut balancer = SessionBalancer::new(cores);
         let (mut near, mut all) = (0, 0);
         for round in 0..20_000_u32 {
             let tsih = (round % sessions) as u16;
-            placement.leave(random.below(sessions) as u16);
-            placement.leave(tsih);
+            balancer.leave(random.below(sessions) as u16);
+            balancer.leave(tsih);
             let arrival = random.below(cores.into()) as u16;
-            placement.assign(tsih, Some(CoreId(arrival)));
-            near += u32::from(core_of(&placement, tsih) == arrival);
+            balancer.assign(tsih, Some(CoreId(arrival)));
+            near += u32::from(core_of(&balancer, tsih) == arrival);
             all += 1;
         }
-        let counted: u32 = placement.loads.iter().sum();
-        assert_eq!(counted as usize, placement.sessions());
+        let counted: u32 = balancer.loads.iter().sum();
+        assert_eq!(counted as usize, balancer.sessions());
         assert!(
             near * 100 >= all * percent,
             "{cores} {sessions}: {near} of {all}"
