@@ -12,7 +12,8 @@ use serde::{Serialize, Serializer};
 
 use super::VOLUME;
 use super::figures::Figures;
-use super::media::{self, Backend, Medium};
+use super::fio;
+use super::media::{Backend, Medium};
 use super::rows::Row;
 use super::target::{GENERATOR_CPU, Target};
 
@@ -96,7 +97,7 @@ impl Contenders {
         let mut raced = self.race(row, &served, time)?.into_iter();
         let figures = |(contender, address): (&Contender, &String)| match contender {
             Contender::Floor => self.floor(row, address, time),
-            Contender::Fio(_) => media::fio(row, address, time).context(*contender),
+            Contender::Fio(_) => fio::run(row, address, time).context(*contender),
             _ => raced.next().context("lunar race left an address out"),
         };
         both().map(figures).collect()

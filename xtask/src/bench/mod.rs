@@ -9,6 +9,7 @@
 mod committed;
 mod contenders;
 mod figures;
+mod fio;
 mod footprint;
 mod media;
 pub(crate) mod namespace;
