@@ -210,11 +210,16 @@ fn read_whole(file: &RingFile, start: u64, len: usize) -> Option<Vec<u8>> {
 
 /// Whether a file has pages, and not a hole or its end among them. What was swapped out counts as
 /// well.
+///
+/// Each is asked for by itself (0.7 us). To be told where the next hole is (`SEEK_HOLE`) would take
+/// one call for all of them, but that looks at every page up to there, which may be the end of the
+/// file: 2 ms where that is 512 MiB away.
 fn are_present(file: &RingFile, pages: &Range<u64>) -> bool {
-    let (start, end) = (pages.start * GRANULE, pages.end * GRANULE);
-    let hole = rustix::fs::seek(&**file, SeekFrom::Hole(start));
-    // The end of the file is a hole, wherever in its last page it is.
-    hole.is_ok_and(|hole| hole.next_multiple_of(GRANULE) >= end)
+    let is_present = |page| {
+        let start = page * GRANULE;
+        rustix::fs::seek(&**file, SeekFrom::Data(start)) == Ok(start)
+    };
+    pages.clone().all(is_present)
 }
 
 /// The pages that a range touches. Where the kernel's are larger, each is several of ours.
