@@ -1,6 +1,6 @@
 //! The contenders, and how each is asked to carry out a load.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -38,6 +38,8 @@ pub(crate) enum Contender {
     Beside(usize),
     /// `lunar serve` with a volume on a backend.
     On(Backend),
+    /// The same with `--ring epoll`.
+    Epoll(Backend),
     /// fio on this backend, without a network.
     Fio(Backend),
 }
@@ -47,6 +49,7 @@ impl fmt::Display for Contender {
         f.pad(match self {
             Self::Beside(number) => return f.pad(&format!("beside {number}")),
             Self::On(backend) => return backend.fmt(f),
+            Self::Epoll(backend) => return f.pad(&format!("epoll {backend}")),
             Self::Fio(backend) => return f.pad(&format!("fio {backend}")),
             Self::Lunar => "lunar",
             Self::Digests => "digests",
@@ -80,6 +83,12 @@ impl Contenders {
             beside: beside.to_vec(),
             started: BTreeMap::new(),
         }
+    }
+
+    /// Ends all others: each takes the memory of a volume.
+    pub(super) fn keep(&mut self, contenders: &BTreeSet<Contender>) {
+        self.started
+            .retain(|contender, _| contenders.contains(contender));
     }
 
     /// One round of a row: what each of `contenders` gave, in their order.
@@ -179,11 +188,14 @@ impl Contenders {
             Contender::Spinning => "--poll always",
             Contender::TwoThreads => "--poll never --threads 2",
             // Where O_DIRECT needs it.
-            Contender::On(Backend::Direct) => "--block-size 4096",
+            Contender::On(backend) if backend.is_direct() => "--block-size 4096",
+            Contender::Epoll(_) => "--ring epoll",
             _ => "",
         };
         let medium = match contender {
-            Contender::On(backend) => Some(Medium::new(backend, contender)?),
+            Contender::On(backend) | Contender::Epoll(backend) => {
+                Some(Medium::new(backend, contender)?)
+            }
             _ => None,
         };
         let name = contender.to_string();

@@ -131,15 +131,20 @@ struct Report {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let rows = arguments.extent.choose(rows::all())?;
-    tool::present(&["ip", "setpriv", "taskset", "unshare"])?;
+    tool::present(&["ip", "mount", "setpriv", "taskset", "unshare"])?;
+    if !namespace::entered() {
+        let network = arguments.beside.is_empty().then_some("--net");
+        let kinds: Vec<_> = network.into_iter().chain(["--mount"]).collect();
+        return namespace::enter_kinds(&kinds);
+    }
+    media::prepare()?;
     match arguments.beside[..] {
-        [] if !namespace::entered() => return namespace::enter(),
         [] => namespace::prepare()?,
         _ => namespace::look()?,
     }
     let report = Report {
         machine: HostFacts::here(),
-        rows: measure(arguments, rows)?,
+        rows: measure(arguments, &rows)?,
     };
     if let Some(path) = &arguments.json {
         std::fs::write(path, serde_json::to_vec_pretty(&report)?)
@@ -163,13 +168,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// Measures everything, and prints it as it comes.
-fn measure(arguments: &Arguments, rows: Vec<Row>) -> Result<Vec<Finished>> {
+fn measure(arguments: &Arguments, rows: &[Row]) -> Result<Vec<Finished>> {
     let binary = release_binary()?;
     let mut contenders = Contenders::new(&binary, &arguments.beside);
     let mut finished = Vec::new();
     println!("{}", figures::head());
-    for row in rows {
-        match rounds(arguments, &mut contenders, &row).with_context(|| row.name.clone()) {
+    for (at, row) in rows.iter().enumerate() {
+        let coming = rows[at..].iter().flat_map(|row| arguments.by(row));
+        contenders.keep(&coming.collect());
+        match rounds(arguments, &mut contenders, row).with_context(|| row.name.clone()) {
             Ok(row) => {
                 print!("{row}");
                 finished.push(row);

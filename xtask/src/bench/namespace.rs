@@ -1,4 +1,4 @@
-//! A network namespace of our own.
+//! A network namespace of our own, and others where they are wanted.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -17,23 +17,25 @@ pub(crate) fn entered() -> bool {
     std::env::var_os(MARK).is_some()
 }
 
-/// Runs this very command again inside. Comes back only with an error. Root stays root: inside a
-/// user namespace the kernel makes no loop devices.
+/// Runs this very command again inside. Comes back only with an error.
 pub(crate) fn enter() -> Result<()> {
-    let options: &[_] = if geteuid().is_root() {
-        &["--net"]
-    } else {
-        &["--map-root-user", "--net"]
-    };
+    enter_kinds(&["--net"])
+}
+
+/// The same with these kinds of namespaces, as options of unshare(1). Root stays root: inside a
+/// user namespace the kernel makes no loop devices.
+pub(super) fn enter_kinds(kinds: &[&str]) -> Result<()> {
+    let user = (!geteuid().is_root()).then_some("--map-root-user");
     let unshare = || {
         let mut unshare = Command::new("unshare");
-        unshare.args(options);
+        unshare.args(user).args(kinds);
         unshare
     };
     let ran = tool::run(unshare().arg("true"), Duration::from_secs(10))?;
     ensure!(
         ran.good(),
-        "no network namespace of its own ({}): run it as root, or allow user namespaces",
+        "no namespace of its own, {} ({}): run it as root, or allow user namespaces",
+        kinds.join(" "),
         ran.output.trim()
     );
     let own = std::env::current_exe()?;

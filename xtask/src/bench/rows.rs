@@ -1,11 +1,14 @@
 //! What is measured, and what is required of it.
 
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
 use super::VOLUME;
 use super::contenders::Contender::{self, *};
 use super::contenders::split;
-use super::media::Backend;
+use super::media::{Backend, FileSystem};
 use super::verdict::Want;
 
 /// A load, its contenders, and what is required of the first of them.
@@ -61,9 +64,10 @@ pub(super) fn all() -> Vec<Row> {
         rows.extend(DIGESTS.map(|load| digests(way, load)));
     }
     rows.extend([READ, WRITE].map(threads));
-    for backend in [Backend::File, Backend::Direct, Backend::Loop] {
-        rows.extend([READ, WRITE].map(|way| medium(way, backend)));
+    for backend in BACKENDS {
+        rows.extend(MEDIA.map(|load| medium(load, backend)));
     }
+    rows.extend([32, 128].map(cached));
     rows
 }
 
@@ -123,14 +127,41 @@ fn threads(way: bool) -> Row {
     }
 }
 
+const BACKENDS: [Backend; 7] = [
+    Backend::File,
+    Backend::Direct,
+    Backend::Loop,
+    Backend::On(FileSystem::Ext4),
+    Backend::DirectOn(FileSystem::Ext4),
+    Backend::On(FileSystem::Xfs),
+    Backend::DirectOn(FileSystem::Xfs),
+];
+
+/// Size, way and depth of what each backend is given.
+const MEDIA: [(u32, bool, u32); 3] = [(4096, READ, 128), (4096, WRITE, 128), (65_536, READ, 32)];
+
 /// Another volume than RAM. What a backend itself costs is what it costs fio, on the CPU of
 /// targets. Loop devices need more rights than the rest.
-fn medium(way: bool, backend: Backend) -> Row {
+fn medium((size, way, depth): (u32, bool, u32), backend: Backend) -> Row {
     let by = [On(backend), Fio(backend), Floor];
-    let wants = vec![Want::Beyond(Fio(backend), Floor, 1.25)];
+    let want = match (backend, size) {
+        // The pages of the file are lent to the socket: the copy that fio makes is the one to it.
+        (Backend::File, 65_536) => Want::Cpu(Fio(backend), 1.1),
+        _ => Want::Beyond(Fio(backend), Floor, 1.25),
+    };
     Row {
-        may_lack: backend == Backend::Loop,
-        ..row(4096, way, 128, &format!(", {backend}"), &by, wants)
+        may_lack: backend.needs_loop(),
+        ..row(size, way, depth, &format!(", {backend}"), &by, vec![want])
+    }
+}
+
+/// Reads of what is in the page cache cost no thread of the epoll ring.
+fn cached(depth: u32) -> Row {
+    const BACKEND: Backend = Backend::On(FileSystem::Ext4);
+    let (by, wants) = ([Epoll(BACKEND), On(BACKEND)], Want::Cpu(On(BACKEND), 1.3));
+    Row {
+        may_lack: BACKEND.needs_loop(),
+        ..row(4096, READ, depth, ", cached, epoll", &by, vec![wants])
     }
 }
 
