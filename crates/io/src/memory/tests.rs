@@ -5,5 +5,6 @@ mod file_map;
 mod granules;
 mod locked;
 mod pool;
+mod raw;
 mod region;
 mod write_claims;

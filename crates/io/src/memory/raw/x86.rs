@@ -3,8 +3,10 @@
 
 use std::arch::asm;
 
+use super::LINE;
+
 /// Bytes that a round of the loop for short copies moves.
-const ROUND: usize = 64;
+const ROUND: usize = LINE;
 
 /// The longest copy that is faster by that loop.
 const SHORT: usize = 1024;
@@ -69,30 +71,18 @@ pub(super) unsafe fn copy(mut to: *mut u8, mut from: *const u8, mut len: usize) 
     }
 }
 
-/// As [`super::stream`]: whole cache lines past the cache, what is left of them at both ends
-/// through it.
+/// As [`super::stream`] for whole cache lines, at least one.
 ///
 /// # Safety
 ///
-/// As of [`super::copy`].
+/// As of [`super::copy`]; `to` begins a cache line.
 #[inline]
-pub(super) unsafe fn stream(to: *mut u8, from: *const u8, len: usize) {
-    let head = to.align_offset(ROUND).min(len);
-    let rounds = (len - head) / ROUND;
-    let done = head + rounds * ROUND;
-    // SAFETY: the three parts make up the range.
+pub(super) unsafe fn stream_lines(mut to: *mut u8, mut from: *const u8, lines: usize) {
+    // SAFETY: the ranges of the caller; both pointers are behind them then, and unused.
     unsafe {
-        if head > 0 {
-            copy(to, from, head);
-        }
-        let (mut to, mut from) = (to.add(head), from.add(head));
-        if rounds > 0 {
-            lines!("movntps", to, from, rounds);
-        }
-        if done < len {
-            copy(to, from, len - done);
-        }
+        lines!("movntps", to, from, lines);
     }
+    let _ = (to, from);
 }
 
 /// As [`super::fill`].
@@ -112,4 +102,19 @@ pub(super) unsafe fn fill(to: *mut u8, value: u8, len: usize) {
             options(nostack, preserves_flags)
         );
     }
+}
+
+/// Has the processor fetch the cache line of this address, which may be any.
+#[inline]
+pub(super) fn prefetch(address: usize) {
+    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+    // SAFETY: a hint, which neither faults nor reads for the program.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(address as *const i8) };
+}
+
+/// Has what was streamed reach memory before anything that is stored after.
+#[inline]
+pub(super) fn drain() {
+    // SAFETY: it orders stores, and has no other effect.
+    unsafe { std::arch::x86_64::_mm_sfence() };
 }

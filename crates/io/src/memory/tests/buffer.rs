@@ -1,4 +1,3 @@
-use super::super::raw::{self, portable};
 use super::super::{Buffer, ZEROS_MAX};
 
 fn bytes_of(buffer: &Buffer) -> Vec<u8> {
@@ -82,41 +81,6 @@ fn an_empty_buffer_is_harmless() {
     empty.zero(0, 0);
     assert_eq!(empty.difference(&Buffer::zeros(0)), None);
     assert!(empty.is_empty() && empty.slice(0, 0).is_empty());
-}
-
-/// A copy and a fill of `len` bytes, with their neighbours watched.
-fn check_raw(to: usize, from: usize, len: usize, copy: CopyFn, fill: FillFn) {
-    let source: Vec<u8> = (0..from + len).map(|at| (at % 251) as u8).collect();
-    let mut copied = vec![0xff; to + len + 1];
-    // SAFETY: both ranges are inside their vectors.
-    unsafe { copy(copied.as_mut_ptr().add(to), source.as_ptr().add(from), len) };
-    assert_eq!(copied[to..to + len], source[from..]);
-    assert!(copied[..to].iter().all(|byte| *byte == 0xff));
-    assert_eq!(copied[to + len], 0xff);
-    // SAFETY: as above.
-    unsafe { fill(copied.as_mut_ptr().add(to), 3, len) };
-    assert!(copied[to..to + len].iter().all(|byte| *byte == 3));
-    assert!(copied[..to].iter().all(|byte| *byte == 0xff));
-    assert_eq!(copied[to + len], 0xff);
-}
-
-type CopyFn = unsafe fn(*mut u8, *const u8, usize);
-type FillFn = unsafe fn(*mut u8, u8, usize);
-
-#[test]
-fn raw_copies_are_true_at_every_alignment_and_length() {
-    let lengths = [
-        0, 1, 7, 8, 63, 64, 65, 127, 128, 512, 1000, 1024, 1025, 4097,
-    ];
-    for (to, from, len) in lengths
-        .iter()
-        .flat_map(|len| (0..81).map(move |at| (at / 9, at % 9, *len)))
-    {
-        check_raw(to, from, len, raw::copy, raw::fill);
-        check_raw(to, from, len, portable::copy, portable::fill);
-        // Over all places in a cache line.
-        check_raw(to * 7, from, len, raw::stream, raw::fill);
-    }
 }
 
 #[test]
