@@ -278,6 +278,17 @@ impl EtherPort {
         each!(self, port => port.link())
     }
 
+    /// Of AF_XDP, whether the driver receives into our memory and sends from there, at all queues
+    /// of the interface; else the kernel copies. `None` of other ports, and while there are no
+    /// queues, as the link is down.
+    #[must_use]
+    pub fn is_zero_copy(&self) -> Option<bool> {
+        match self {
+            Self::Xdp(port) => port.is_zero_copy(),
+            Self::Packet(_) | Self::Cable(_) => None,
+        }
+    }
+
     /// The priority in the tags that the interface of a VLAN gave our frames when it was looked at
     /// last; [`PRIORITY`] where its egress map has been told. `None` for other interfaces.
     #[must_use]

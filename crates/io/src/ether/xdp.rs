@@ -3,7 +3,8 @@
 //!
 //! A program at the interface hands FCoE and FIP to the socket of the queue that they came in by;
 //! everything else goes its usual way. There is one such program an interface, so one port. Where
-//! the driver can, it receives into our memory; else the kernel copies. A tag that the interface
+//! the driver can, it receives into our memory and sends from there (zero-copy); else the kernel
+//! copies. A tag that the interface
 //! takes out is lost, and with it which VLAN a frame is of: turn that off (`ethtool -K IFACE rxvlan
 //! off`) where VLANs are used.
 
@@ -97,6 +98,11 @@ impl XdpPort {
 
     pub(super) fn interface_name(&self) -> &str {
         self.station.name()
+    }
+
+    pub(super) fn is_zero_copy(&self) -> Option<bool> {
+        let is = self.queues.iter().all(XdpQueue::is_zero_copy);
+        (!self.queues.is_empty()).then_some(is)
     }
 
     pub(super) fn link(&self) -> LinkStatus {

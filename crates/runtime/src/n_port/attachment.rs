@@ -221,6 +221,11 @@ pub(super) fn open_ether(place: &Place) -> Result<EtherPort, NoPort> {
     if let Some(line) = no_priority(place, ether.tag_priority()) {
         tracing::warn!("{line}");
     }
+    match ether.is_zero_copy() {
+        Some(true) => tracing::debug!("{place}: the driver lends its queues (zero-copy)"),
+        Some(false) => tracing::debug!("{place}: its driver has no zero-copy: the kernel copies"),
+        None => {}
+    }
     Ok(ether)
 }
 

@@ -11,8 +11,8 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use rustix::io::Errno;
 use rustix::net::xdp::{
     SocketAddrXdp, SocketAddrXdpFlags, XDP_PGOFF_RX_RING, XDP_PGOFF_TX_RING,
-    XDP_UMEM_PGOFF_COMPLETION_RING, XDP_UMEM_PGOFF_FILL_RING, XdpMmapOffsets, XdpRingOffset,
-    XdpUmemReg, XdpUmemRegFlags,
+    XDP_UMEM_PGOFF_COMPLETION_RING, XDP_UMEM_PGOFF_FILL_RING, XdpMmapOffsets, XdpOptionsFlags,
+    XdpRingOffset, XdpUmemReg, XdpUmemRegFlags,
 };
 use rustix::net::{RecvFlags, SendFlags, bind, recv, send, sockopt};
 
@@ -37,6 +37,8 @@ pub(super) struct XdpQueue {
     full: bool,
     /// What was told of frames that were lost.
     told: u64,
+    /// The driver works on our memory itself.
+    is_zero_copy: bool,
 }
 
 impl XdpQueue {
@@ -91,15 +93,25 @@ impl XdpQueue {
             given: 0,
             full: false,
             told: 0,
+            is_zero_copy: false,
         };
         (0..frames).for_each(|at| queue.fill.push_address(u64::from(at) * chunk as u64));
         queue.fill.publish();
+        // Without XDP_COPY and XDP_ZEROCOPY the kernel asks the driver to work on our memory, and
+        // copies if that cannot.
         let flags = SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
         bind(
             &queue.socket,
             &SocketAddrXdp::new(flags, interface as u32, number),
         )?;
+        let bound = sockopt::xdp_options(&queue.socket)?;
+        queue.is_zero_copy = bound.contains(XdpOptionsFlags::XDP_OPTIONS_ZEROCOPY);
         Ok(queue)
+    }
+
+    /// Whether the driver receives into our memory and sends from it, and the kernel copies nothing.
+    pub(super) const fn is_zero_copy(&self) -> bool {
+        self.is_zero_copy
     }
 
     pub(super) fn socket(&self) -> &OwnedFd {
