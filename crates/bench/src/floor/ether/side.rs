@@ -334,5 +334,5 @@ fn piece(at: &mut usize, size: usize, len: usize) -> std::ops::Range<usize> {
 }
 
 fn crc(data: &[u8]) -> [u8; 4] {
-    crc_fast::crc32_iso_hdlc(data).to_le_bytes()
+    crc32fast::hash(data).to_le_bytes()
 }
