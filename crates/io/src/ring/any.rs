@@ -121,6 +121,10 @@ impl Ring for AnyRing {
         either!(self, ring => ring.refusal())
     }
 
+    fn uncopied(&self) -> u64 {
+        either!(self, ring => ring.uncopied())
+    }
+
     fn waker(&self) -> Waker {
         either!(self, ring => ring.waker())
     }

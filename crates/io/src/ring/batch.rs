@@ -96,6 +96,11 @@ impl SendBatch {
         self.len == 0
     }
 
+    /// Bytes to send that were not copied to the batch.
+    pub(super) fn bytes_in_buffers(&self) -> usize {
+        self.len - self.bytes.len()
+    }
+
     /// Bytes to send.
     #[must_use]
     pub fn len(&self) -> usize {

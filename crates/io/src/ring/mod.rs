@@ -87,6 +87,11 @@ pub trait Ring: SocketRing {
         None
     }
 
+    /// Bytes that were sent without the kernel copying them.
+    fn uncopied(&self) -> u64 {
+        0
+    }
+
     /// Wakes `wait` from another thread.
     fn waker(&self) -> Waker;
 }
@@ -100,8 +105,8 @@ pub trait SocketRing: FileRing {
     /// Receives once, as much as is there → [`RingEvent::Received`]. One at a time for a socket.
     fn receive(&mut self, socket: SocketId, token: Token);
 
-    /// Sends the whole batch → [`RingEvent::Sent`] with the batch, empty, to be filled again. One
-    /// at a time for a socket.
+    /// Sends the whole batch → [`RingEvent::Sent`] with an empty one, to be filled next. One at a
+    /// time for a socket. Buffers may be let go later, as a network card still reads them.
     fn send(&mut self, socket: SocketId, token: Token, batch: Box<SendBatch>);
 
     /// Sends a batch before anything else is done, as far as the socket takes it now: one that has
@@ -225,7 +230,7 @@ pub enum RingEvent<R> {
     Sent {
         /// Of `send`.
         token: Token,
-        /// The batch, empty.
+        /// The batch, or another one, empty.
         batch: Box<SendBatch>,
         /// Whether the kernel took all of it.
         result: io::Result<()>,

@@ -11,6 +11,7 @@ mod sockets;
 mod spinning;
 mod trims;
 mod waiting;
+mod zero_copy;
 
 use std::io::{self, ErrorKind};
 use std::net::{TcpListener, TcpStream};

@@ -3,7 +3,7 @@
 //! `wait` is one system call, which submits whatever was asked for and waits. A receive names no
 //! buffer: the kernel chooses one of few when bytes come, so that thousands of idle connections
 //! hold none and a busy one finds them in the cache. A send is one SENDMSG that the kernel carries
-//! on with until all has left. While the thread spins it receives and sends by itself
+//! on with until all has left; a large one does without a copy (`uring/zero_copy.rs`). While the thread spins it receives and sends by itself
 //! (`uring/hot.rs`). Files are read and written by the kernel too; those that lie in memory by
 //! plain system calls in `wait`.
 //!
@@ -17,6 +17,7 @@ mod hot;
 mod listen;
 mod queue;
 mod socket;
+mod zero_copy;
 
 use std::collections::VecDeque;
 use std::io;
@@ -35,6 +36,7 @@ use self::hot::{HOT_MAX, HotSockets};
 use self::listen::Listeners;
 use self::queue::{Op, UringQueue};
 use self::socket::{CompletionStep, UringSocket};
+use self::zero_copy::ZeroCopySends;
 use super::bell::{Bell, DONE, WOKEN};
 use super::blocking::{Blocking, BlockingJob, ImmediateJobs};
 use super::lend::Received;
@@ -55,6 +57,7 @@ pub struct UringRing {
     sockets: Slab<UringSocket>,
     hot: HotSockets,
     listeners: Listeners,
+    zero_copy: ZeroCopySends,
     watched: Slab<(Arc<OwnedFd>, Token)>,
     paused: Slab<Token>,
     /// Before `files`, so that its threads have ended when the buffers go.
@@ -97,6 +100,7 @@ impl UringRing {
             sockets: Slab::new(),
             hot: HotSockets::new(),
             listeners: Listeners::default(),
+            zero_copy: ZeroCopySends::default(),
             watched: Slab::new(),
             paused: Slab::new(),
             files: Slab::new(),
@@ -150,6 +154,16 @@ impl UringRing {
         }
     }
 
+    fn send_copied(&mut self, key: u32) {
+        if self.hot.spins()
+            && let Some(socket) = self.sockets.get_mut(key as usize)
+            && let Some(sent) = socket.sent_now()
+        {
+            return self.events.push_back(sent);
+        }
+        self.submit_send(key);
+    }
+
     fn submit_accept(&mut self, key: u32) {
         if let Some(entry) = self.listeners.arm(key) {
             // SAFETY: it points to nothing, and the socket stays until the accept is over.
@@ -185,6 +199,14 @@ impl UringRing {
                 let token = self.paused.remove(key as usize);
                 Some(RingEvent::Ready { token })
             }
+            Op::SendUncopied(number) => {
+                let key = self.sent_uncopied(number, completion)?;
+                self.sent(key, completion)
+            }
+            Op::Part(key) => {
+                self.parted(key);
+                None
+            }
         }
     }
 
@@ -202,7 +224,8 @@ impl UringRing {
     }
 
     fn sent(&mut self, key: u32, completion: &cqueue::Entry) -> Option<RingEvent<Received>> {
-        match self.sockets.get_mut(key as usize)?.sent(completion)? {
+        let socket = self.sockets.get_mut(key as usize)?;
+        match socket.sent(completion, &mut self.zero_copy)? {
             CompletionStep::Event(event) => {
                 self.forget_closed(key);
                 return Some(event);
@@ -225,7 +248,8 @@ impl UringRing {
             .get(key as usize)
             .is_some_and(UringSocket::is_over)
         {
-            self.sockets.remove(key as usize);
+            let (fd, state) = self.sockets.remove(key as usize).into_parts();
+            self.part_with(fd, state);
         }
     }
 
@@ -291,7 +315,7 @@ impl Ring for UringRing {
         // Looked at before it is taken out, as a panic would drop what the kernel may be reading.
         let idle = self.sockets[socket.0 as usize].is_idle();
         assert!(idle, "a socket is released with operations under way");
-        self.sockets.remove(socket.0 as usize).into_fd()
+        self.sockets.remove(socket.0 as usize).into_parts().0
     }
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
@@ -339,16 +363,21 @@ impl Ring for UringRing {
     }
 
     fn has_idle(&self) -> bool {
-        self.buffers.has_idle() || self.fixed.has_idle()
+        self.buffers.has_idle() || self.fixed.has_idle() || self.zero_copy.has_idle()
     }
 
     fn trim(&mut self) {
         self.buffers.trim();
         self.fixed.trim(self.queue.ring());
+        self.zero_copy.trim();
     }
 
     fn refusal(&mut self) -> Option<io::Error> {
         self.fixed.refusal()
+    }
+
+    fn uncopied(&self) -> u64 {
+        self.zero_copy.uncopied()
     }
 
     fn waker(&self) -> Waker {
@@ -378,15 +407,11 @@ impl SocketRing for UringRing {
         let Some(entry) = self.sockets.get_mut(socket.0 as usize) else {
             return;
         };
-        if entry.ask_send(token, batch) {
-            if self.hot.spins()
-                && let Some(sent) = entry.sent_now()
-            {
-                return self.events.push_back(sent);
-            }
-            self.submit_send(socket.0);
-        } else {
-            self.events.extend(entry.end_send(Ok(())));
+        if !entry.ask_send(token, batch) {
+            let sent = entry.end_send(Ok(()), &mut self.zero_copy);
+            self.events.extend(sent);
+        } else if !(entry.may_lend() && self.send_uncopied(socket.0)) {
+            self.send_copied(socket.0);
         }
     }
 
@@ -398,7 +423,13 @@ impl SocketRing for UringRing {
     ) -> Option<Box<SendBatch>> {
         let entry = self.sockets.get_mut(socket.0 as usize)?;
         entry.ask_send(token, batch);
-        let left = entry.send_now();
+        if entry.may_lend() && self.send_uncopied(socket.0) {
+            drain_stores();
+            // What is wrong with the ring is told by the next wait.
+            let _ = self.queue.enter(Some(Duration::ZERO));
+            return None;
+        }
+        let left = self.sockets.get_mut(socket.0 as usize)?.send_now();
         if left.is_none() {
             self.submit_send(socket.0);
         }
@@ -438,12 +469,15 @@ impl SocketRing for UringRing {
 }
 
 impl Drop for UringRing {
-    /// Sockets are shut down first, so that a send in the middle of a batch ends.
+    /// Sockets are shut down first, so that a send in the middle of a batch ends, and reset where
+    /// peers have not acknowledged what is lent.
     fn drop(&mut self) {
         for (_, socket) in &mut self.sockets {
-            socket.close();
+            socket.abort();
         }
-        let drained = self.queue.drain(|completion| {
+        self.zero_copy.abort();
+        let lent = self.zero_copy.len();
+        let drained = self.queue.drain(lent, |completion| {
             if let Op::Accept(_) = Op::of(completion.user_data()) {
                 drop(listen::accepted_socket(completion));
             }
@@ -452,6 +486,7 @@ impl Drop for UringRing {
             // The kernel may go on writing to the memory: better it is never free again.
             std::mem::forget(std::mem::take(&mut self.files));
             std::mem::forget(std::mem::take(&mut self.sockets));
+            std::mem::forget(std::mem::take(&mut self.zero_copy));
             self.buffers.leak();
         }
     }

@@ -223,7 +223,7 @@ impl Drop for KnownPart {
 }
 
 /// Bytes that this process may pin.
-fn pinned_max() -> usize {
+pub(super) fn pinned_max() -> usize {
     let is_privileged = capabilities(None).is_ok_and(|sets| {
         let effective = sets.effective;
         effective.contains(CapabilitySet::IPC_LOCK)

@@ -131,15 +131,27 @@ impl UringQueue {
     }
 
     /// Cancels everything and waits until all of it is over. `over` gets each completion. After an
-    /// error the kernel may still use what entries point to.
-    pub(super) fn drain(&mut self, mut over: impl FnMut(&cqueue::Entry)) -> io::Result<()> {
+    /// error the kernel may still use what entries point to. The last `lent` entries are those of
+    /// [`Op::SendUncopied`], for which others are waited for: it is an error if that takes long.
+    pub(super) fn drain(
+        &mut self,
+        mut lent: usize,
+        mut over: impl FnMut(&cqueue::Entry),
+    ) -> io::Result<()> {
         self.backlog.clear();
         let cancel = opcode::AsyncCancel2::new(CancelBuilder::any().all()).build();
         // SAFETY: it points to nothing.
         unsafe { self.push(cancel, Op::Cancel) };
         while self.in_flight > 0 {
-            self.enter(None)?;
+            let only_lent = self.in_flight <= lent;
+            self.enter(only_lent.then_some(LENT_TIME))?;
+            if only_lent && self.completed() == 0 {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
             while let Some(completion) = self.next() {
+                let is_last = !cqueue::more(completion.flags());
+                let is_lent = matches!(Op::of(completion.user_data()), Op::SendUncopied(_));
+                lent -= usize::from(is_last && is_lent);
                 over(&completion);
             }
         }
@@ -158,6 +170,8 @@ pub(super) enum Op {
     File(u32),
     Watch(u32),
     Pause(u32),
+    SendUncopied(u32),
+    Part(u32),
 }
 
 impl Op {
@@ -171,6 +185,8 @@ impl Op {
             Self::File(key) => (5, key),
             Self::Watch(key) => (6, key),
             Self::Pause(key) => (7, key),
+            Self::SendUncopied(key) => (8, key),
+            Self::Part(key) => (9, key),
         };
         kind << 32 | u64::from(key)
     }
@@ -185,6 +201,8 @@ impl Op {
             5 => Self::File(key),
             6 => Self::Watch(key),
             7 => Self::Pause(key),
+            8 => Self::SendUncopied(key),
+            9 => Self::Part(key),
             _ => Self::Cancel,
         }
     }
@@ -196,6 +214,9 @@ const SUBMISSIONS: u32 = 1024;
 
 /// Entries of the completion queue. The kernel keeps what does not fit.
 const COMPLETIONS: u32 = 8192;
+
+/// How long a ring that is dropped waits for network cards to let go of memory.
+const LENT_TIME: Duration = Duration::from_secs(1);
 
 /// Opens an io_uring for this thread.
 ///

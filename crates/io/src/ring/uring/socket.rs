@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use io_uring::{cqueue, opcode, squeue, types};
 
 use super::buffers::{Buffers, GROUP};
+use super::zero_copy::{self, ZeroCopy, ZeroCopySends, ZeroCopyState};
 use crate::ring::batch::send_once;
 use crate::ring::lend::Received;
 use crate::ring::{RingEvent, SendBatch, Token};
@@ -15,6 +16,9 @@ pub(super) struct UringSocket {
     fd: OwnedFd,
     receive: Option<Token>,
     send: Option<(Token, Box<SendBatch>)>,
+    /// The send without a copy that reads this batch.
+    lent_to: Option<usize>,
+    zero_copy: ZeroCopyState,
     /// Events are those of cancellation from now on; when the last is told, the socket goes.
     closing: bool,
 }
@@ -35,6 +39,8 @@ impl UringSocket {
             fd,
             receive: None,
             send: None,
+            lent_to: None,
+            zero_copy: ZeroCopyState::default(),
             closing: false,
         }
     }
@@ -44,8 +50,8 @@ impl UringSocket {
         self.receive.is_none() && self.send.is_none()
     }
 
-    pub(super) fn into_fd(self) -> OwnedFd {
-        self.fd
+    pub(super) fn into_parts(self) -> (OwnedFd, ZeroCopyState) {
+        (self.fd, self.zero_copy)
     }
 
     pub(super) fn ask_receive(&mut self, token: Token) {
@@ -75,6 +81,29 @@ impl UringSocket {
         let send = opcode::SendMsg::new(types::Fd(self.fd.as_raw_fd()), batch.message());
         let flags = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
         Some(send.flags(flags as u32).build())
+    }
+
+    /// Whether the send that was asked for may be worth doing without a copy.
+    pub(super) fn may_lend(&self) -> bool {
+        let is_large = |batch: &SendBatch| batch.bytes_in_buffers() >= zero_copy::WORTH;
+        self.send.as_ref().is_some_and(|(_, batch)| is_large(batch))
+            && self.zero_copy.get() != ZeroCopy::Off
+    }
+
+    /// What is to be sent without a copy, if `begin` takes it and gives it a number.
+    pub(super) fn lend<T>(
+        &mut self,
+        begin: impl FnOnce(&OwnedFd, &ZeroCopyState, &mut SendBatch) -> Option<(usize, T)>,
+    ) -> Option<(usize, T)> {
+        let (_, batch) = self.send.as_mut()?;
+        let begun = begin(&self.fd, &self.zero_copy, batch)?;
+        self.lent_to = Some(begun.0);
+        Some(begun)
+    }
+
+    /// The kernel has let go of the batch.
+    pub(super) fn lends_no_more(&mut self) {
+        self.lent_to = None;
     }
 
     /// Sends what the socket takes without waiting; gives the batch back if that was all.
@@ -134,7 +163,11 @@ impl UringSocket {
         Some(CompletionStep::Event(RingEvent::Received { token, bytes }))
     }
 
-    pub(super) fn sent(&mut self, completion: &cqueue::Entry) -> Option<CompletionStep> {
+    pub(super) fn sent(
+        &mut self,
+        completion: &cqueue::Entry,
+        lent: &mut ZeroCopySends,
+    ) -> Option<CompletionStep> {
         let (_, batch) = self.send.as_mut()?;
         let result = match result_of(completion) {
             Ok(sent) if !batch.advance(sent) => Ok(()),
@@ -144,16 +177,27 @@ impl UringSocket {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {
                 return Some(CompletionStep::Again);
             }
-            Err(error) if batch.mend(&error) => return Some(CompletionStep::Again),
+            // The kernel may still read what it has of a send without a copy.
+            Err(error) if self.lent_to.is_none() && batch.mend(&error) => {
+                return Some(CompletionStep::Again);
+            }
             Err(error) => Err(error),
         };
-        self.end_send(result).map(CompletionStep::Event)
+        self.end_send(result, lent).map(CompletionStep::Event)
     }
 
     /// The send is over.
-    pub(super) fn end_send(&mut self, result: io::Result<()>) -> Option<RingEvent<Received>> {
+    pub(super) fn end_send(
+        &mut self,
+        result: io::Result<()>,
+        lent: &mut ZeroCopySends,
+    ) -> Option<RingEvent<Received>> {
         let (token, mut batch) = self.send.take()?;
-        batch.clear();
+        if let Some(number) = self.lent_to.take() {
+            batch = lent.keep(number, batch);
+        } else {
+            batch.clear();
+        }
         Some(RingEvent::Sent {
             token,
             batch,
@@ -173,6 +217,14 @@ impl UringSocket {
         self.closing = true;
         // It fails only when the peer was faster.
         let _ = rustix::net::shutdown(&self.fd, rustix::net::Shutdown::Both);
+    }
+
+    /// Shuts the socket down; what is lent for it is let go of, sent or not.
+    pub(super) fn abort(&mut self) {
+        self.close();
+        if zero_copy::is_lent(&self.zero_copy) {
+            zero_copy::disconnect(&self.fd);
+        }
     }
 
     /// Whether the socket is closed and all operations are over.
