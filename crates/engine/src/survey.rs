@@ -23,6 +23,8 @@ pub struct CoreSurvey {
     pub lost_frames: Vec<(String, Vec<FrameLoss>)>,
     /// Bytes of memory that its buffers for files and devices hold.
     pub buffers: u64,
+    /// Bytes that were sent without the kernel copying them.
+    pub uncopied: u64,
     /// Logins, by where they came and what became of them.
     pub logins: BTreeMap<(String, LoginResult), u64>,
 }
@@ -92,6 +94,8 @@ pub struct Survey {
     pub lost_frames: Vec<(String, Vec<FrameLoss>)>,
     /// Bytes of memory that buffers for files and devices hold.
     pub buffers: u64,
+    /// Bytes that were sent without the kernel copying them.
+    pub uncopied: u64,
     /// Logins, by where they came and what became of them.
     pub logins: BTreeMap<(String, LoginResult), u64>,
     /// How often each rule was broken.
@@ -124,6 +128,7 @@ impl Survey {
             self.add_lost(port, lost);
         }
         self.buffers += core.buffers;
+        self.uncopied += core.uncopied;
         for (login, count) in core.logins {
             *self.logins.entry(login).or_default() += count;
         }

@@ -222,6 +222,8 @@ impl Numbers {
         seconds(&series::CORE_BUSY, busy, out);
         let idle = times.iter().map(|time| (time.core, time.idle));
         seconds(&series::CORE_IDLE, idle, out);
+        out.family(&series::UNCOPIED);
+        out.number(&series::UNCOPIED, &[], self.survey.uncopied);
         out.family(&series::MEMORY);
         for (kind, bytes) in &self.memory {
             out.number(&series::MEMORY, &[("kind", kind)], bytes);

@@ -183,6 +183,11 @@ pub(super) const CORE_IDLE: Family = Family::counter(
     "seconds",
     "Time that a reactor slept, or looked for work in vain.",
 );
+pub(super) const UNCOPIED: Family = Family::counter(
+    "lunar_sent_uncopied_bytes",
+    "bytes",
+    "Bytes sent over TCP that the kernel did not copy.",
+);
 pub(super) const MEMORY: Family = Family::gauge(
     "lunar_memory_bytes",
     "bytes",

@@ -49,6 +49,7 @@ impl<R: Ring, P: Mailer> Core<R, P> {
                 idle,
             },
             buffers: self.context.pool.resident() as u64,
+            uncopied: self.ring.uncopied(),
             logins: self.counts.logins.clone(),
             ..CoreSurvey::default()
         };
