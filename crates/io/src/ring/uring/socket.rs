@@ -222,9 +222,7 @@ impl UringSocket {
     /// Shuts the socket down; what is lent for it is let go of, sent or not.
     pub(super) fn abort(&mut self) {
         self.close();
-        if zero_copy::is_lent(&self.zero_copy) {
-            zero_copy::disconnect(&self.fd);
-        }
+        zero_copy::end_lending(&self.fd, &self.zero_copy);
     }
 
     /// Whether the socket is closed and all operations are over.

@@ -177,8 +177,8 @@ impl ZeroCopySends {
 
     /// Has the kernel give up what sockets that were closed have not sent.
     pub(super) fn abort(&mut self) {
-        for (_, (fd, _)) in &self.parting {
-            disconnect(fd);
+        for (_, (fd, state)) in &self.parting {
+            end_lending(fd, state);
         }
     }
 }
@@ -246,21 +246,21 @@ impl UringRing {
     /// The time of such a peer is up.
     pub(super) fn parted(&mut self, key: u32) {
         let (fd, state) = self.zero_copy.parting.remove(key as usize);
-        if is_lent(&state) {
-            disconnect(&fd);
-        }
+        end_lending(&fd, &state);
     }
 }
 
 /// Whether a connection has sends that are not over.
-pub(super) fn is_lent(state: &ZeroCopyState) -> bool {
+fn is_lent(state: &ZeroCopyState) -> bool {
     Rc::strong_count(state) > 1
 }
 
-/// Resets a connection: what it has not sent is dropped.
-pub(super) fn disconnect(fd: &OwnedFd) {
-    // It fails only when there is no connection any more.
-    let _ = rustix::net::connect_unspec(fd);
+/// Resets a connection if memory is lent for it: what it has not sent is dropped.
+pub(super) fn end_lending(fd: &OwnedFd, state: &ZeroCopyState) {
+    if is_lent(state) {
+        // It fails only when there is no connection any more.
+        let _ = rustix::net::connect_unspec(fd);
+    }
 }
 
 /// Whether a socket's peer may be on another machine.
