@@ -207,7 +207,7 @@ pub(super) const ALARM: Family =
     Family::gauge("lunar_alarm", "", "1 for what somebody should look at.");
 
 /// All of them, in the order in which they are told.
-pub const ALL: [Family; 28] = [
+pub const ALL: [Family; 29] = [
     OPERATIONS,
     ERRORS,
     BYTES,
@@ -232,6 +232,7 @@ pub const ALL: [Family; 28] = [
     SWITCH_DROPPED,
     CORE_BUSY,
     CORE_IDLE,
+    UNCOPIED,
     MEMORY,
     MEMORY_LIMIT,
     GENERATION,
