@@ -227,8 +227,8 @@ impl World {
         for choice in self.choices() {
             let kind = match choice {
                 EventChoice::Mail(_) | EventChoice::Due(_) => 0,
-                EventChoice::Kernel(_, PendingEvent::Arrive(..) | PendingEvent::Leave(..)) => 1,
                 EventChoice::Kernel(_, PendingEvent::File(_)) => 2,
+                EventChoice::Kernel(..) => 1,
             };
             kinds[kind].push(choice);
         }
@@ -294,6 +294,7 @@ impl World {
             PendingEvent::Arrive(socket, most) => kernel.arrive(socket, self.some_of(most)),
             PendingEvent::Leave(socket, 0) => kernel.leave(socket, None),
             PendingEvent::Leave(socket, most) => kernel.leave(socket, Some(self.some_of(most))),
+            PendingEvent::LetGo(number) => kernel.let_go(number),
             PendingEvent::File(number) => {
                 let errors = self.pace.disk_errors;
                 let fails = errors > 0 && self.rng.one_in(errors);
@@ -335,7 +336,7 @@ impl World {
                 PendingEvent::Leave(socket, most) => {
                     kernel.leave(socket, Some(most).filter(|n| *n > 0));
                 }
-                PendingEvent::File(_) => return,
+                PendingEvent::File(_) | PendingEvent::LetGo(_) => return,
             }
             self.turn(core);
         }
@@ -346,7 +347,7 @@ impl World {
         let mut pending = self.kernels[core].pending().into_iter();
         let found = pending.find(|pending| match pending {
             PendingEvent::Arrive(id, _) | PendingEvent::Leave(id, _) => *id == socket,
-            PendingEvent::File(_) => false,
+            PendingEvent::File(_) | PendingEvent::LetGo(_) => false,
         });
         found.map(|pending| (core, pending))
     }

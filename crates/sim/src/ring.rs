@@ -30,6 +30,11 @@ struct SimRingState {
     sockets: BTreeMap<u32, SimSocket>,
     next_socket: u32,
     files: Vec<(Token, FileOp)>,
+    /// Batches that have left, and are read still: sent without a copy.
+    #[expect(clippy::vec_box, reason = "as senders have them")]
+    lent: Vec<Box<SendBatch>>,
+    /// Batches that have left.
+    sent: usize,
     events: VecDeque<RingEvent<Vec<u8>>>,
 }
 
@@ -58,7 +63,12 @@ pub(super) enum PendingEvent {
     Leave(SocketId, usize),
     /// A file operation could end: the one of that number in the list.
     File(usize),
+    /// A batch that has left, of that number in the list, could be let go.
+    LetGo(usize),
 }
+
+/// As many batches are read at the most after they have left.
+const LENT_MAX: usize = 4;
 
 impl Kernel {
     /// A connection comes in, over this wire.
@@ -92,6 +102,7 @@ impl Kernel {
     pub(super) fn pending(&self) -> Vec<PendingEvent> {
         let state = self.state.borrow();
         let mut pending: Vec<_> = (0..state.files.len()).map(PendingEvent::File).collect();
+        pending.extend((0..state.lent.len()).map(PendingEvent::LetGo));
         for (id, socket) in &state.sockets {
             let id = SocketId(*id);
             let arrive = socket.receiving.and_then(|_| socket.wire.receivable());
@@ -156,8 +167,14 @@ impl Kernel {
         let result = len
             .map(|_| ())
             .ok_or_else(|| io::ErrorKind::ConnectionReset.into());
+        state.lend_some(&mut sending.batch);
         state.events.push_back(sending.end(result));
         state.reap(id);
+    }
+
+    /// A batch that has left is not read any more.
+    pub(super) fn let_go(&self, number: usize) {
+        self.state.borrow_mut().lent.swap_remove(number);
     }
 
     /// Ends a file operation, well or with an error.
@@ -204,6 +221,14 @@ impl PendingSend {
 }
 
 impl SimRingState {
+    /// Keeps every other batch that has left, and puts another in its place.
+    fn lend_some(&mut self, batch: &mut Box<SendBatch>) {
+        self.sent += 1;
+        if self.sent.is_multiple_of(2) && self.lent.len() < LENT_MAX {
+            self.lent.push(std::mem::take(batch));
+        }
+    }
+
     /// Forgets a closed socket of which nothing is in flight.
     fn reap(&mut self, id: SocketId) {
         let over = |socket: &SimSocket| {
