@@ -3,9 +3,9 @@
 //! `wait` is one system call, which submits whatever was asked for and waits. A receive names no
 //! buffer: the kernel chooses one of few when bytes come, so that thousands of idle connections
 //! hold none and a busy one finds them in the cache. A send is one SENDMSG that the kernel carries
-//! on with until all has left; a large one does without a copy (`uring/zero_copy.rs`). While the thread spins it receives and sends by itself
-//! (`uring/hot.rs`). Files are read and written by the kernel too; those that lie in memory by
-//! plain system calls in `wait`.
+//! on with until all has left; a large one does without a copy (`uring/zero_copy.rs`). While the
+//! thread spins it receives and sends by itself (`uring/hot.rs`). Files are read and written by the
+//! kernel too; those that lie in memory by plain system calls in `wait`.
 //!
 //! An operation owns what it points to until its completion was taken; a socket that is closed
 //! stays until then, and a ring that is dropped waits.

@@ -1,5 +1,5 @@
-//! Large sends that the kernel makes without a copy. Over loopback it copies when the peer has room,
-//! and tells then; what tests pretend is that it has not.
+//! Large sends that the kernel makes without a copy. Over loopback it copies when the peer has
+//! room, and tells then; what tests pretend is that it has not.
 
 use std::io::Read;
 
