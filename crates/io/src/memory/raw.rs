@@ -15,10 +15,10 @@
 //!
 //! On x86-64 `rep movsb` is taken because processors since 2013 copy whole cache lines by it, for
 //! large lengths without reading the destination first, and it needs no dispatch on what the
-//! processor has: measured on a Sapphire Rapids it equals the C library's memcpy from 4 KiB on (28 ns in the
-//! cache, 540 ns to random places of 512 MiB). It has a start-up cost, so that a loop of 64 bytes
-//! is taken for up to 1 KiB: 512 bytes cost 5 instead of 14 ns in the cache, 160 instead of 225
-//! outside (memcpy 5 and 188).
+//! processor has: measured on a Sapphire Rapids it equals the C library's memcpy from 4 KiB on (28
+//! ns in the cache, 540 ns to random places of 512 MiB). It has a start-up cost, so that a loop of
+//! 64 bytes is taken for up to 1 KiB: 512 bytes cost 5 instead of 14 ns in the cache, 160 instead
+//! of 225 outside (memcpy 5 and 188).
 //!
 //! What is written to a RAM volume goes past the cache ([`stream`]): it lies at a random place of
 //! something larger than any cache, of which every line would be fetched only to be overwritten,

@@ -109,7 +109,8 @@ impl XdpQueue {
         Ok(queue)
     }
 
-    /// Whether the driver receives into our memory and sends from it, and the kernel copies nothing.
+    /// Whether the driver receives into our memory and sends from it, and the kernel copies
+    /// nothing.
     pub(super) const fn is_zero_copy(&self) -> bool {
         self.is_zero_copy
     }
