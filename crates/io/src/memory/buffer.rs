@@ -18,6 +18,10 @@ pub const ZEROS_MAX: usize = 256 << 10;
 /// Bytes that a comparison or combination handles at a time: on the stack, within the L1 cache.
 const STEP: usize = 2048;
 
+/// From here on what is stored at once in a buffer of its own goes past the cache: by the time that
+/// the kernel reads it, others have come after it.
+const STREAM_FROM: usize = 32 << 10;
+
 /// A counted claim on a piece of memory of a [`Pool`](super::Pool), a region, or the heap. It
 /// stays valid until the last claim is dropped, and is bound to its core.
 ///
@@ -259,6 +263,7 @@ impl Buffer {
         unsafe {
             match &self.owner {
                 BufferOwner::WriteClaim(lent) => lent.store(to, from, len),
+                _ if len >= STREAM_FROM => raw::stream(to, from, len),
                 _ => raw::copy(to, from, len),
             }
         }
