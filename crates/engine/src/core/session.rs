@@ -69,6 +69,9 @@ impl<R: Ring, P: Mailer> Core<R, P> {
             return self.post_ended(new.tsih);
         };
         let sends_by_kernel = session.sends_by_kernel();
+        if let Some(socket) = socket {
+            self.ring.lend_sends(socket);
+        }
         let session = Box::new(session);
         let nexus = match new.nexus {
             Some(_) => NexusState::Yes,

@@ -18,8 +18,8 @@ pub const ZEROS_MAX: usize = 256 << 10;
 /// Bytes that a comparison or combination handles at a time: on the stack, within the L1 cache.
 const STEP: usize = 2048;
 
-/// From here on what is stored at once in a buffer of its own goes past the cache: by the time that
-/// the kernel reads it, others have come after it.
+/// From here on what is stored at once in a buffer that no region lends goes past the cache: by the
+/// time that the kernel reads it, others have come after it. Measured from 64 KiB on.
 const STREAM_FROM: usize = 32 << 10;
 
 /// A counted claim on a piece of memory of a [`Pool`](super::Pool), a region, or the heap. It

@@ -24,15 +24,16 @@
 //! by the next look.
 
 use std::fmt::Debug;
+use std::fs::File;
 use std::io;
 use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use rustix::fs::SeekFrom;
-use rustix::io::Errno;
 use rustix::mm::Advice;
 
 use super::bitmap::Bitmap;
@@ -196,15 +197,9 @@ impl FileView {
 
 /// Reads so many bytes; `None` where there are fewer.
 fn read_whole(file: &RingFile, start: u64, len: usize) -> Option<Vec<u8>> {
-    let (mut bytes, mut done) = (vec![0; len], 0);
-    while done < len {
-        match rustix::io::pread(&**file, &mut bytes[done..], start + done as u64) {
-            Ok(0) => return None,
-            Ok(read) => done += read,
-            Err(Errno::INTR) => {}
-            Err(_) => return None,
-        }
-    }
+    let file = File::from((**file).try_clone().ok()?);
+    let mut bytes = vec![0; len];
+    file.read_exact_at(&mut bytes, start).ok()?;
     Some(bytes)
 }
 

@@ -34,7 +34,7 @@ use super::sys::cm::{RdmaCmId, RdmaConnParam};
 use super::{
     RdmaCompletion, RdmaEnd, RdmaError, RdmaLibrary, RdmaWork, RemoteAccess, RemoteAddress,
 };
-use crate::memory::Buffer;
+use crate::memory::{Buffer, drain_stores};
 
 pub use self::transit::RdmaPairInTransit;
 
@@ -226,6 +226,8 @@ impl RdmaPair {
     /// Gives the device what was queued, in one chain, as far as its queue and the memory to copy
     /// through go. The rest follows by itself while completions are polled.
     pub fn flush(&mut self) {
+        // A device may read memory without a system call of ours.
+        drain_stores();
         self.inner.flush(&self.memory);
     }
 

@@ -135,6 +135,10 @@ impl SocketRing for AnyRing {
         either!(self, ring => ring.adopt(socket))
     }
 
+    fn lend_sends(&mut self, socket: SocketId) {
+        either!(self, ring => ring.lend_sends(socket));
+    }
+
     fn receive(&mut self, socket: SocketId, token: Token) {
         either!(self, ring => ring.receive(socket, token));
     }

@@ -29,6 +29,8 @@ pub struct SendBatch {
     pieces: Vec<BatchPiece>,
     len: usize,
     progress: SendProgress,
+    /// What copies have taken the place of: of a send without a copy the kernel may still read it.
+    replaced: Vec<Buffer>,
 }
 
 #[derive(Debug)]
@@ -124,6 +126,7 @@ impl SendBatch {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.pieces.clear();
+        self.replaced.clear();
         self.len = 0;
         self.progress.iovecs.clear();
         self.progress.next = 0;
@@ -135,7 +138,7 @@ impl SendBatch {
         error.raw_os_error() == Some(libc::EFAULT) && self.copy_files()
     }
 
-    /// The kernel copies several pieces at once: any of the rest may be to blame. What was copied
+    /// The kernel takes several pieces at once: any of the rest may be to blame. What was copied
     /// is of no file, so this happens once in a batch.
     #[cold]
     fn copy_files(&mut self) -> bool {
@@ -151,7 +154,7 @@ impl SendBatch {
                 };
                 let sent = buffer.len() - iovec.iov_len;
                 iovec.iov_base = copy.address().as_ptr().wrapping_add(sent).cast();
-                *buffer = copy;
+                self.replaced.push(std::mem::replace(buffer, copy));
                 has_copied = true;
             }
         }

@@ -102,6 +102,10 @@ pub trait SocketRing: FileRing {
     /// Takes over a connected socket.
     fn adopt(&mut self, socket: OwnedFd) -> io::Result<SocketId>;
 
+    /// Lets large batches of a socket be sent without a copy. Whoever fills them leaves the memory
+    /// of their buffers as it is until these are let go, whatever becomes of the send.
+    fn lend_sends(&mut self, _: SocketId) {}
+
     /// Receives once, as much as is there → [`RingEvent::Received`]. One at a time for a socket.
     fn receive(&mut self, socket: SocketId, token: Token);
 

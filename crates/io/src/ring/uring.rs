@@ -154,16 +154,6 @@ impl UringRing {
         }
     }
 
-    fn send_copied(&mut self, key: u32) {
-        if self.hot.spins()
-            && let Some(socket) = self.sockets.get_mut(key as usize)
-            && let Some(sent) = socket.sent_now()
-        {
-            return self.events.push_back(sent);
-        }
-        self.submit_send(key);
-    }
-
     fn submit_accept(&mut self, key: u32) {
         if let Some(entry) = self.listeners.arm(key) {
             // SAFETY: it points to nothing, and the socket stays until the accept is over.
@@ -203,8 +193,8 @@ impl UringRing {
                 let key = self.sent_uncopied(number, completion)?;
                 self.sent(key, completion)
             }
-            Op::Part(key) => {
-                self.parted(key);
+            Op::Linger(key) => {
+                self.lingered(key);
                 None
             }
         }
@@ -249,7 +239,7 @@ impl UringRing {
             .is_some_and(UringSocket::is_over)
         {
             let (fd, state) = self.sockets.remove(key as usize).into_parts();
-            self.part_with(fd, state);
+            self.linger(fd, state);
         }
     }
 
@@ -392,6 +382,12 @@ impl SocketRing for UringRing {
         Ok(SocketId(
             self.sockets.insert(UringSocket::new(socket)) as u32
         ))
+    }
+
+    fn lend_sends(&mut self, socket: SocketId) {
+        if let Some(entry) = self.sockets.get(socket.0 as usize) {
+            entry.lend_sends();
+        }
     }
 
     fn receive(&mut self, socket: SocketId, token: Token) {

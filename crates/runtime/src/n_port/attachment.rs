@@ -222,8 +222,8 @@ pub(super) fn open_ether(place: &Place) -> Result<EtherPort, NoPort> {
         tracing::warn!("{line}");
     }
     match ether.is_zero_copy() {
-        Some(true) => tracing::debug!("{place}: the driver lends its queues (zero-copy)"),
-        Some(false) => tracing::debug!("{place}: its driver has no zero-copy: the kernel copies"),
+        Some(true) => tracing::debug!("{place}: zero-copy: the driver receives into our memory"),
+        Some(false) => tracing::debug!("{place}: no zero-copy: the kernel copies"),
         None => {}
     }
     Ok(ether)

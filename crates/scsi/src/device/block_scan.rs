@@ -230,7 +230,11 @@ impl<L: Lease> DeviceServer<L> {
 
     /// How many blocks there are from the beginning of an extent to the first that is locked.
     fn free_blocks(&self, unit: UnitId, extent: Extent) -> u64 {
-        let locks = self.state(unit).locks.iter().map(|lock| lock.extent);
+        let known = &self.units[unit.index()];
+        if known.has_locked(|lock| lock == Extent::ALL) {
+            return 0;
+        }
+        let locks = known.state.locks.iter().map(|lock| lock.extent);
         let locked = locks.filter(|lock| lock.overlaps(extent));
         let first = locked.map(|lock| lock.lba).min();
         first.map_or(extent.blocks, |first| first.saturating_sub(extent.lba))

@@ -2,10 +2,10 @@
 //! and no byte of them twice. Addresses need no alignment: that is asked of device memory only,
 //! which none of ours is.
 //!
-//! Pairs of vector registers move 32 bytes an instruction. The architecture has each byte of them
-//! accessed by itself at the least (Arm ARM, "Requirements for single-copy atomicity"), as relaxed
-//! atomic accesses to single bytes would. They were checked under QEMU, and their instructions
-//! counted; no processor has measured them.
+//! Pairs of vector registers move 32 bytes an instruction. Each byte of such an access is
+//! single-copy atomic (Arm ARM, "Requirements for single-copy atomicity"), as relaxed atomic
+//! accesses to single bytes are. Checked under QEMU, where the instructions were counted;
+//! unmeasured on hardware.
 
 use std::arch::asm;
 

@@ -27,7 +27,9 @@ fn crowded(ring: &mut AnyRing) -> (SocketId, TcpStream) {
     let ours = socket2::Socket::from(listener.accept().unwrap().0);
     ours.set_send_buffer_size(4 << 20).unwrap();
     peer.set_read_timeout(Some(LONG)).unwrap();
-    (ring.adopt(ours.into()).unwrap(), peer.into())
+    let socket = ring.adopt(ours.into()).unwrap();
+    ring.lend_sends(socket);
+    (socket, peer.into())
 }
 
 /// A header of four bytes, and data in a buffer.
@@ -200,6 +202,7 @@ fn closing_ends_a_send_and_a_reset_what_it_has_lent() {
     peer.set_linger(Some(Duration::ZERO)).unwrap();
     drop(peer);
     comes_back(&mut ring, &pool);
+    assert!((1..25 * LARGE as u64).contains(&ring.uncopied()), "a part");
 }
 
 #[test]

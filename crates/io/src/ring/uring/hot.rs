@@ -81,4 +81,14 @@ impl UringRing {
             is_over
         });
     }
+    /// Begins the send that a socket was asked for, and carries it out if this thread spins.
+    pub(super) fn send_copied(&mut self, key: u32) {
+        if self.hot.spins()
+            && let Some(socket) = self.sockets.get_mut(key as usize)
+            && let Some(sent) = socket.sent_now()
+        {
+            return self.events.push_back(sent);
+        }
+        self.submit_send(key);
+    }
 }

@@ -171,7 +171,7 @@ pub(super) enum Op {
     Watch(u32),
     Pause(u32),
     SendUncopied(u32),
-    Part(u32),
+    Linger(u32),
 }
 
 impl Op {
@@ -186,7 +186,7 @@ impl Op {
             Self::Watch(key) => (6, key),
             Self::Pause(key) => (7, key),
             Self::SendUncopied(key) => (8, key),
-            Self::Part(key) => (9, key),
+            Self::Linger(key) => (9, key),
         };
         kind << 32 | u64::from(key)
     }
@@ -202,7 +202,7 @@ impl Op {
             6 => Self::Watch(key),
             7 => Self::Pause(key),
             8 => Self::SendUncopied(key),
-            9 => Self::Part(key),
+            9 => Self::Linger(key),
             _ => Self::Cancel,
         }
     }

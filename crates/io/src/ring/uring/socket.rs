@@ -45,6 +45,11 @@ impl UringSocket {
         }
     }
 
+    /// Lets large sends be tried without a copy.
+    pub(super) fn lend_sends(&self) {
+        self.zero_copy.set(ZeroCopy::Untried);
+    }
+
     /// Whether nothing is in flight.
     pub(super) fn is_idle(&self) -> bool {
         self.receive.is_none() && self.send.is_none()
@@ -177,10 +182,7 @@ impl UringSocket {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {
                 return Some(CompletionStep::Again);
             }
-            // The kernel may still read what it has of a send without a copy.
-            Err(error) if self.lent_to.is_none() && batch.mend(&error) => {
-                return Some(CompletionStep::Again);
-            }
+            Err(error) if batch.mend(&error) => return Some(CompletionStep::Again),
             Err(error) => Err(error),
         };
         self.end_send(result, lent).map(CompletionStep::Event)

@@ -5,9 +5,10 @@
 //! as the peer has acknowledged everything: with this notification the batch is let go, and what
 //! was lent for it. A thread that wakes for a notification finds no event, and sleeps again.
 //!
-//! To hold pages, and to be told twice, pays where it saves a copy. A kernel that had to copy, as
-//! over loopback and veth, says so in the notification; the connection does without from then on.
-//! Linux 6.2 is the first that says it; earlier ones refuse the send, and it is made again.
+//! Pinning the pages and a second completion pay only where they save a copy. A kernel that had to
+//! copy, as over loopback and veth, says so in the notification; the connection does without from
+//! then on. Linux 6.2 is the first that says it; earlier ones refuse the send, and it is made
+//! again.
 
 use std::cell::Cell;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -28,11 +29,15 @@ use crate::tcp::{local_address, peer_address};
 pub(super) const WORTH: usize = 32 << 10;
 
 /// Bytes that a ring has lent for such sends at the most; the next is copied. Buffers are missing
-/// elsewhere for as long as peers do not acknowledge.
+/// elsewhere for as long as peers do not acknowledge. An assumption, not measured.
 const LENT_MAX: usize = 32 << 20;
 
-/// How long after a socket is closed its peer has to acknowledge what it was sent.
-static PARTING: Timespec = Timespec::new().sec(5);
+/// Empty batches that are kept: each may have room for 256 KiB.
+const SPARE_MAX: usize = 32;
+
+/// How long after a socket is closed its peer has to acknowledge what it was sent. An assumption,
+/// not measured.
+static LINGER: Timespec = Timespec::new().sec(5);
 
 /// Bytes that the kernel had to copy nevertheless (IORING_NOTIF_USAGE_ZC_COPIED).
 const COPIED: u32 = 1 << 31;
@@ -44,13 +49,13 @@ const REPORT_USAGE: u16 = 1 << 3;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum ZeroCopy {
     /// The first one will tell.
-    #[default]
     Untried,
     /// The first one is under way.
     Tried,
     /// The kernel has not copied yet.
     Pays,
-    /// It has, or does not know how.
+    /// Nobody has allowed it, or the kernel has copied, or refuses such sends.
+    #[default]
     Off,
 }
 
@@ -72,9 +77,11 @@ pub(super) struct ZeroCopySends {
     /// Bytes that the kernel has not copied.
     uncopied: u64,
     /// Sockets that were closed with sends that are not over.
-    parting: Slab<(OwnedFd, ZeroCopyState)>,
-    /// Set by tests: every peer counts as far, and the kernel as never copying.
-    pretends: (bool, bool),
+    lingering: Slab<(OwnedFd, ZeroCopyState)>,
+    /// Set by tests: every peer counts as far.
+    pretends_far: bool,
+    /// Set by tests: the kernel counts as never copying.
+    pretends_uncopied: bool,
 }
 
 /// A send of which there will be a notification.
@@ -83,6 +90,8 @@ struct ZeroCopySend {
     socket: u32,
     state: ZeroCopyState,
     len: usize,
+    /// Bytes that the kernel took without a copy.
+    taken: usize,
     /// What the kernel still reads, when the socket has sent all of it.
     batch: Option<Box<SendBatch>>,
 }
@@ -107,6 +116,7 @@ impl ZeroCopySends {
             socket: key,
             state: Rc::clone(state),
             len,
+            taken: 0,
             batch: None,
         });
         let send = opcode::SendMsgZc::new(Fd(fd.as_raw_fd()), batch.message());
@@ -118,7 +128,7 @@ impl ZeroCopySends {
     fn may_try(&self, fd: &OwnedFd, state: &ZeroCopyState) -> bool {
         match state.get() {
             ZeroCopy::Untried => {
-                let far = self.pretends.0 || is_far(fd);
+                let far = self.pretends_far || is_far(fd);
                 state.set(if far { ZeroCopy::Tried } else { ZeroCopy::Off });
                 far
             }
@@ -138,10 +148,10 @@ impl ZeroCopySends {
     fn end(&mut self, number: usize, copied: bool) -> Option<u32> {
         let send = self.sends.remove(number);
         self.lent -= send.len;
-        if copied && !self.pretends.1 {
+        if copied && !self.pretends_uncopied {
             send.state.set(ZeroCopy::Off);
         } else {
-            self.uncopied += send.len as u64;
+            self.uncopied += send.taken as u64;
             if send.state.get() == ZeroCopy::Tried {
                 send.state.set(ZeroCopy::Pays);
             }
@@ -149,8 +159,10 @@ impl ZeroCopySends {
         let Some(mut batch) = send.batch else {
             return Some(send.socket);
         };
-        batch.clear();
-        self.spare.push(batch);
+        if self.spare.len() < SPARE_MAX {
+            batch.clear();
+            self.spare.push(batch);
+        }
         None
     }
 
@@ -177,7 +189,7 @@ impl ZeroCopySends {
 
     /// Has the kernel give up what sockets that were closed have not sent.
     pub(super) fn abort(&mut self) {
-        for (_, (fd, state)) in &self.parting {
+        for (_, (fd, state)) in &self.lingering {
             end_lending(fd, state);
         }
     }
@@ -208,11 +220,13 @@ impl UringRing {
             self.uncopied_is_over(number, copied);
             return None;
         }
-        let send = self.zero_copy.sends.get(number)?;
+        let send = self.zero_copy.sends.get_mut(number)?;
         let key = send.socket;
         let is_refused = completion.result() < 0;
         if is_refused {
             send.state.set(ZeroCopy::Off);
+        } else {
+            send.taken = completion.result() as usize;
         }
         if !cqueue::more(completion.flags()) {
             self.uncopied_is_over(number, is_refused);
@@ -234,18 +248,18 @@ impl UringRing {
 
     /// A socket that is closed goes. Its peer has some time for what it has not acknowledged; were
     /// that for the peer alone to say, writers that wait for the memory could wait for ever.
-    pub(super) fn part_with(&mut self, fd: OwnedFd, state: ZeroCopyState) {
+    pub(super) fn linger(&mut self, fd: OwnedFd, state: ZeroCopyState) {
         if is_lent(&state) {
-            let key = self.zero_copy.parting.insert((fd, state)) as u32;
-            let pause = opcode::Timeout::new(&PARTING);
+            let key = self.zero_copy.lingering.insert((fd, state)) as u32;
+            let pause = opcode::Timeout::new(&LINGER);
             // SAFETY: it points to what lives for ever.
-            unsafe { self.queue.push(pause.build(), Op::Part(key)) };
+            unsafe { self.queue.push(pause.build(), Op::Linger(key)) };
         }
     }
 
     /// The time of such a peer is up.
-    pub(super) fn parted(&mut self, key: u32) {
-        let (fd, state) = self.zero_copy.parting.remove(key as usize);
+    pub(super) fn lingered(&mut self, key: u32) {
+        let (fd, state) = self.zero_copy.lingering.remove(key as usize);
         end_lending(&fd, &state);
     }
 }
@@ -276,6 +290,7 @@ fn is_far(fd: &OwnedFd) -> bool {
 impl UringRing {
     /// Takes every peer for one on another machine, and what the kernel copies for uncopied.
     pub(in crate::ring) fn pretend(&mut self, is_far: bool, is_uncopied: bool) {
-        self.zero_copy.pretends = (is_far, is_uncopied);
+        self.zero_copy.pretends_far = is_far;
+        self.zero_copy.pretends_uncopied = is_uncopied;
     }
 }
