@@ -52,13 +52,18 @@ const PAIR: &str = "
     ip link set lo up
 ";
 
-/// Has lldpd send this TLV, `OUI SUBTYPE INFO`: `action` is to add or replace it.
+/// Has lldpd send this TLV, `OUI SUBTYPE INFO`: `action` is to add or replace it. Once such a
+/// script did not end within a minute, and nothing told whether lldpcli or `lunar` was to blame:
+/// now lldpcli is named when it is.
 fn tlv(action: &str, tlv: &str) -> String {
     let [oui, subtype, info] = tlv.split(' ').collect::<Vec<_>>()[..] else {
         panic!("{tlv}")
     };
     let tlv = format!("custom-tlv {action} oui {oui} subtype {subtype} oui-info {info}");
-    format!("lldpcli -u /run/lldpd.socket configure lldp {tlv}\n")
+    format!(
+        "until timeout 10 lldpcli -u /run/lldpd.socket configure lldp {tlv}
+        do echo lldpcli: no answer; sleep 1; done\n"
+    )
 }
 
 /// lldpd, which sends each second.
