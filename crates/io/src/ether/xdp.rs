@@ -4,9 +4,8 @@
 //! A program at the interface hands FCoE and FIP to the socket of the queue that they came in by;
 //! everything else goes its usual way. There is one such program an interface, so one port. Where
 //! the driver can, it receives into our memory and sends from there (zero-copy); else the kernel
-//! copies. A tag that the interface
-//! takes out is lost, and with it which VLAN a frame is of: turn that off (`ethtool -K IFACE rxvlan
-//! off`) where VLANs are used.
+//! copies. A tag that the interface takes out is lost, and with it which VLAN a frame is of: turn
+//! that off (`ethtool -K IFACE rxvlan off`) where VLANs are used.
 
 mod program;
 mod queue;

@@ -9,7 +9,7 @@ use super::*;
 mod mtu_2500 {
     super::on_veth_as_root! { 2500:
         both_kinds_of_ports_understand_each_other
-        the_kernel_copies_where_the_driver_cannot_lend_its_memory
+        the_kernel_copies_where_the_driver_has_no_zero_copy
         a_tag_of_no_vlan_stays_in_the_frame
         frames_of_a_vlan_are_left_to_its_interface
         what_the_memory_does_not_take_is_counted
@@ -42,7 +42,7 @@ fn both_kinds_of_ports_understand_each_other() {
 }
 
 /// The driver of veth has no zero-copy.
-fn the_kernel_copies_where_the_driver_cannot_lend_its_memory() {
+fn the_kernel_copies_where_the_driver_has_no_zero_copy() {
     let mut pair = Pair::at(["xdp:va", "vb"], &EtherOptions::default());
     assert_eq!(pair.a.is_zero_copy(), Some(false));
     assert_eq!(pair.b.is_zero_copy(), None);
